@@ -1,16 +1,18 @@
-//! Values of an element body: either data, or known before the loop runs.
+//! Values of a body: either data, or known before the loop runs.
 
 pub mod levels;
+pub mod methods;
+mod scopes;
 
-use std::collections::HashMap;
+pub use scopes::{Head, Scopes};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprField, ExprForLoop, ExprGroup};
 use syn::{ExprIndex, ExprLoop, ExprMethodCall, ExprParen, ExprReference, ExprReturn, ExprTry, ExprUnary, ExprWhile};
-use syn::{Ident, Lit, Local, Pat, PatIdent, Path};
+use syn::{Ident, Lit, Local, PatIdent};
 
-use crate::ast::{AttrKind, Elem, Level, Op, spelling, text};
+use crate::ast::{spelling, text};
 use crate::diag::{error, messages};
 
 /// The kind of value of an expression, as far as the macro needs it.
@@ -20,6 +22,8 @@ pub enum ValueKind {
     Data(Option<usize>),
     /// An optional input: its presence is known, its value is not.
     Option(Option<usize>),
+    /// In a body of machine numbers, a slice, view, array or iterator of elements.
+    Many(Option<usize>),
     /// A known `bool`.
     Flag,
     /// A known number that cannot be an integer.
@@ -31,6 +35,14 @@ pub enum ValueKind {
 impl ValueKind {
     pub fn is_data(self) -> bool {
         matches!(self, ValueKind::Data(_))
+    }
+
+    /// The kind of an array of such values.
+    pub fn collected(self, head: &Head) -> ValueKind {
+        match self {
+            ValueKind::Data(variable) if head.is_machine() => ValueKind::Many(variable),
+            value => value,
+        }
     }
 
     /// Whether it must be converted where data is required.
@@ -47,137 +59,6 @@ impl ValueKind {
             (a, b) if a == b => a,
             (ValueKind::Float, _) | (_, ValueKind::Float) => ValueKind::Float,
             _ => ValueKind::Static,
-        }
-    }
-}
-
-/// Methods whose arguments are elements too, so that literals among them become elements.
-pub const DATA_METHODS: &[&str] = &[
-    "pow",
-    "maximum",
-    "minimum",
-    "atan2",
-    "hypot",
-    "logaddexp",
-    "copysign",
-    "fmod",
-    "floor_divide",
-    "remainder",
-    "mul_add",
-    "dot",
-    "var",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-];
-
-/// Method names of Rust's floats, each with its name in the traits.
-pub const RUST_METHODS: &[(&str, &str)] = &[
-    ("max", "maximum"),
-    ("min", "minimum"),
-    ("ln", "log"),
-    ("ln_1p", "log1p"),
-    ("exp_m1", "expm1"),
-    ("powf", "pow"),
-    ("is_nan", "isnan"),
-    ("is_infinite", "isinf"),
-    ("is_finite", "isfinite"),
-];
-
-/// Methods of Rust's floats that the traits lack: each with a similar method, and how that differs.
-pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
-    &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
-
-/// A name in scope.
-#[derive(Clone, Copy)]
-pub struct Binding {
-    pub value: ValueKind,
-    /// The index of the `let` that created it, counted from the start of the body.
-    pub made_by: Option<usize>,
-}
-
-/// The names in scope, innermost last.
-pub struct Scopes(Vec<HashMap<String, Binding>>);
-
-impl Scopes {
-    /// The parameters of the function of an op.
-    pub fn new(op: &Op) -> Scopes {
-        let mut scopes = Scopes(vec![HashMap::new()]);
-        for input in &op.inputs {
-            let variable = match input.elem {
-                Elem::Generic(i) | Elem::Mask(i) => Some(i),
-                _ => None,
-            };
-            let optional = input.arity == crate::ast::Arity::Optional;
-            scopes.bind(&input.ident, if optional { ValueKind::Option(variable) } else { ValueKind::Data(variable) });
-        }
-        for attr in &op.attrs {
-            // A uniform is data in an element body, because it has type `T` there.
-            let uniform = attr.kind == AttrKind::Float && matches!(op.level, Level::Element | Level::Row);
-            let value = match attr.kind {
-                _ if uniform && attr.optional => ValueKind::Option(Some(0)),
-                _ if uniform => ValueKind::Data(Some(0)),
-                AttrKind::Bool => ValueKind::Flag,
-                _ => ValueKind::Static,
-            };
-            scopes.bind(&attr.ident, value);
-        }
-        scopes
-    }
-
-    pub fn push(&mut self) {
-        self.0.push(HashMap::new());
-    }
-
-    pub fn pop(&mut self) {
-        self.0.pop();
-    }
-
-    pub fn bind(&mut self, ident: &Ident, value: ValueKind) {
-        self.bind_let(ident, value, None);
-    }
-
-    pub fn bind_let(&mut self, ident: &Ident, value: ValueKind, made_by: Option<usize>) {
-        let innermost = self.0.last_mut().expect("a scope is open");
-        innermost.insert(text(ident), Binding { value, made_by });
-    }
-
-    /// Binds every name in a pattern.
-    pub fn bind_pattern(&mut self, pattern: &Pat, value: ValueKind, made_by: Option<usize>) {
-        struct Names<'a>(&'a mut Scopes, ValueKind, Option<usize>);
-        impl<'a> Visit<'a> for Names<'_> {
-            fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
-                // `None` and constants parse as names.
-                if !text(&pattern.ident).starts_with(char::is_uppercase) {
-                    self.0.bind_let(&pattern.ident, self.1, self.2);
-                }
-            }
-            fn visit_expr(&mut self, _: &'a Expr) {}
-        }
-        Names(self, value, made_by).visit_pat(pattern);
-    }
-
-    pub fn get(&self, name: &Ident) -> Option<Binding> {
-        let name = text(name);
-        self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
-    }
-
-    /// The kind of value of a path.
-    pub fn path(&self, path: &Path, op: &Op) -> ValueKind {
-        if let Some(name) = path.get_ident() {
-            return self.get(name).map_or(ValueKind::Static, |b| b.value);
-        }
-        let first = &path.segments[0].ident;
-        match op.generics.iter().position(|g| g.ident == *first) {
-            Some(i) => ValueKind::Data(Some(i)),
-            None if path.segments.iter().any(|s| s.ident == "f64") => ValueKind::Float,
-            None => ValueKind::Static,
         }
     }
 }

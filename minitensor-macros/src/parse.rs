@@ -1,6 +1,7 @@
 //! Parses tokens into an [`Op`]: reads the clauses and the signature, and combines them.
 
 pub mod clause;
+pub mod helper;
 mod resolve;
 mod signature;
 

@@ -35,6 +35,11 @@ messages! {
     VARIABLE_NAME: "`{}` is not a valid name of a dtype variable", "it is the name of a trait of elements; choose another name, such as `T`";
     UNUSED_VARIABLE: "no tensor parameter has the dtype `{}`", "use it for a parameter, or remove it";
 
+    // Helpers.
+    HELPER_CLAUSE: "`#[op_fn]` has no such argument", "write `#[op_fn]`; only the path of minitensor can be set, as in `#[op_fn(crate = path)]`";
+    HELPER_CONST: "a helper of ops cannot be `const`", "remove `const`; the arithmetic of elements is not available at compile time";
+    HELPER_VARIABLE: "the helper `{}` has no dtype variable", "declare one, such as `fn {}<T: Float>(x: T)`; the traits are {}. A function on tensors or plain numbers needs no `#[op_fn]`";
+
     // Parameters.
     PARAMETER_NAME: "`{}` is not a valid name of a parameter", "Rust reads it as a value in a pattern; choose another name";
     CONCRETE: "expected a generic type, found the machine type `{}`", "write `T` with `T: Float` or another trait of elements for a tensor; `f64`, `i64`, `usize` or `bool` for an attribute";

@@ -1,6 +1,6 @@
 //! The signature of the function. The types of its parameters determine their roles and the level of the op.
 
-mod param;
+pub mod param;
 
 use quote::ToTokens;
 use syn::{
@@ -209,7 +209,7 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
     known
 }
 
-fn known_bound(path: &Path) -> Option<Bound> {
+pub fn known_bound(path: &Path) -> Option<Bound> {
     Bound::named(&path.segments.last()?.ident.to_string())
 }
 
@@ -330,7 +330,7 @@ fn tensor_returns(ty: &Type) -> Option<(Returns, usize)> {
 
 // Parsing of types.
 
-fn ident_type(ident: &Ident) -> Type {
+pub fn ident_type(ident: &Ident) -> Type {
     Type::Path(TypePath { attrs: vec![], qself: None, path: ident.clone().into() })
 }
 
@@ -343,7 +343,7 @@ fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     type_argument(&path.path.segments.last().filter(|s| s.ident == name)?.arguments)
 }
 
-fn option(ty: &Type) -> Option<&Type> {
+pub fn option(ty: &Type) -> Option<&Type> {
     wrapped(ty, "Option")
 }
 

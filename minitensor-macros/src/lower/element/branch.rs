@@ -15,7 +15,7 @@ impl Lowering<'_> {
         let Expr::If(branch) = expr else { return ValueKind::Static };
         self.scopes.push();
         let condition = self.value(&mut branch.cond, None);
-        if !condition.is_data() {
+        if !condition.is_data() || self.head.is_machine() {
             let mut value = self.block(&mut branch.then_branch, want);
             if let Some((_, otherwise)) = &mut branch.else_branch {
                 let other = self.value(otherwise, want);
@@ -128,7 +128,7 @@ impl Lowering<'_> {
     pub fn arms(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
         let Expr::Match(choice) = expr else { return ValueKind::Static };
         let bound = match self.value(&mut choice.expr, None) {
-            ValueKind::Data(_) => {
+            ValueKind::Data(_) if !self.head.is_machine() => {
                 let at = choice.match_token;
                 self.mistake(expr, at, &messages::MATCH, &[]);
                 return ValueKind::Data(None);

@@ -6,7 +6,8 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::{DATA_METHODS, FALSE_FRIENDS, RUST_METHODS, ValueKind, is_compound, levels, mentions};
+use crate::body::methods::{DATA_METHODS, FALSE_FRIENDS, renamed};
+use crate::body::{ValueKind, is_compound, levels, mentions};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -35,6 +36,9 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(variable);
         }
+        if self.head.is_machine() && (comparison.is_some() || logical) {
+            return ValueKind::Flag;
+        }
         let (rt, span) = (self.rt, binary.op.span());
         let function = match binary.op {
             BinOp::And(_) => quote_spanned!(span=> #rt::and),
@@ -58,10 +62,13 @@ impl Lowering<'_> {
 
     /// Whether data may be complex: Rust's own complex `/` can overflow in intermediate results.
     fn may_be_complex(&self) -> bool {
-        self.op.generics.iter().any(|g| g.bound.name == "Field")
+        self.head.generics.iter().any(|g| g.bound.name == "Field")
     }
 
     pub fn call(&mut self, expr: &mut Expr) -> ValueKind {
+        if self.head.is_machine() {
+            return self.machine_call(expr);
+        }
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
                 let receiver = self.value(&mut call.receiver, None);
@@ -74,7 +81,8 @@ impl Lowering<'_> {
                         _ => ValueKind::Data(variable),
                     };
                 }
-                (receiver, &mut call.args, DATA_METHODS.contains(&renamed(&name)))
+                let are_elements = DATA_METHODS.contains(&renamed(&name, call.args.len()));
+                (receiver, &mut call.args, are_elements)
             }
             Expr::Call(call) => {
                 let callee = match &*call.func {
@@ -111,9 +119,9 @@ impl Lowering<'_> {
                 return ValueKind::Data(variable);
             }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.
-            let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
+            let gathers = self.head.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {
-                call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
+                call.method = Ident::new(renamed(&call.method.to_string(), call.args.len()), call.method.span());
             }
         }
         ValueKind::Data(variable)
@@ -129,7 +137,7 @@ impl Lowering<'_> {
     }
 
     /// Converts a float argument of a function to an element, because `f64` attributes are elements in the body.
-    fn literal_argument(&mut self, arg: &mut Expr, value: ValueKind) {
+    pub fn literal_argument(&mut self, arg: &mut Expr, value: ValueKind) {
         if value == ValueKind::Float {
             let (rt, bare) = (self.rt, without_parens(arg));
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::lit(#bare)));
@@ -137,13 +145,9 @@ impl Lowering<'_> {
     }
 
     /// `T::zero`, `helper::<T>`
-    fn mentions_variable(&self, path: &syn::Path) -> bool {
-        mentions(path.to_token_stream(), &|ident| self.op.generics.iter().any(|g| g.ident == *ident))
+    pub fn mentions_variable(&self, path: &syn::Path) -> bool {
+        mentions(path.to_token_stream(), &|ident| self.head.generics.iter().any(|g| g.ident == *ident))
     }
-}
-
-fn renamed(name: &str) -> &str {
-    RUST_METHODS.iter().find(|(rust, _)| *rust == name).map_or(name, |(_, ours)| ours)
 }
 
 /// The function of the runtime for a comparison.

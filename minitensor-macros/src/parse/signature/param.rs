@@ -41,7 +41,7 @@ pub fn param(ty: &Type, generics: &[Generic], is_tensor: bool, diag: &mut Diag) 
 }
 
 /// A tensor, if the type can only be one. `is_tensor` decides for types that may also be list attributes.
-fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
+pub fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
     let one = Tensor { elem: Elem::Any, arity: Arity::One, mutable: false, core: Core::Scalar, level: None };
     let cell = |elem, core, mutable| Tensor { elem, core, mutable, level: Some(Level::Cell), ..one };
     if let Some(elem) = variable(ty, generics) {
