@@ -147,6 +147,23 @@ pub trait Real: Num {
     fn floor_divide(self, other: Self) -> Self;
     /// Python's `%`: has the sign of the divisor. For integers, 0 if the divisor is 0, as in NumPy.
     fn remainder(self, other: Self) -> Self;
+    /// `lo` below `lo`, `hi` above `hi`, otherwise `self`, also if it is NaN. Rust's `clamp` without its panics.
+    #[inline(always)]
+    fn clip(self, lo: Self, hi: Self) -> Self {
+        Self::select(self.less(lo), lo, Self::select(self.greater(hi), hi, self))
+    }
+    /// The quotient that leaves a remainder ≥ 0, as in Rust. For integers, 0 if the divisor is 0.
+    #[inline(always)]
+    fn div_euclid(self, other: Self) -> Self {
+        let is_negative = self.remainder(other).less(Self::zero());
+        self.floor_divide(other) + Self::select(is_negative, Self::one(), Self::zero())
+    }
+    /// The remainder ≥ 0, as in Rust. For integers, 0 if the divisor is 0.
+    #[inline(always)]
+    fn rem_euclid(self, other: Self) -> Self {
+        let rest = self.remainder(other);
+        Self::select(rest.less(Self::zero()), rest - other, rest)
+    }
     /// True if the number is NaN.
     fn isnan(self) -> Self::Mask;
     /// True if the number is +∞ or −∞.
@@ -192,6 +209,16 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     fn log2(self) -> Self;
     /// Logarithm to base 10.
     fn log10(self) -> Self;
+    /// Logarithm to any base, as a quotient of natural logarithms.
+    #[inline(always)]
+    fn log_base(self, base: Self) -> Self {
+        self.log().divide(base.log())
+    }
+    /// Sine and cosine of radians.
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        (self.sin(), self.cos())
+    }
     /// Sine of radians.
     fn sin(self) -> Self;
     /// Cosine of radians.
@@ -246,6 +273,21 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn epsilon() -> Self;
     /// True if the number is neither NaN nor infinite.
     fn isfinite(self) -> Self::Mask;
+    /// The part after the decimal point, with the sign of the number.
+    #[inline(always)]
+    fn fract(self) -> Self {
+        self - self.trunc()
+    }
+    /// Converts degrees to radians.
+    #[inline(always)]
+    fn to_radians(self) -> Self {
+        self * lit(std::f64::consts::PI / 180.0)
+    }
+    /// Converts radians to degrees.
+    #[inline(always)]
+    fn to_degrees(self) -> Self {
+        self * lit(180.0 / std::f64::consts::PI)
+    }
     /// `1 / √x`.
     fn rsqrt(self) -> Self;
     /// Cube root.
