@@ -1,9 +1,12 @@
 //! Values of a body: either data, or known before the loop runs.
 
+pub mod certain;
+pub mod extent;
 pub mod levels;
 pub mod methods;
 mod scopes;
 
+pub use certain::Certain;
 pub use scopes::{Head, Scopes};
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -122,6 +125,13 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
         fn visit_expr_return(&mut self, e: &'a ExprReturn) {
             self.leaves(e.return_token, "return");
         }
+        fn visit_macro(&mut self, mac: &'a syn::Macro) {
+            // `todo!` and `unimplemented!` stay until the body is finished.
+            let name = mac.path.segments.last().map(|s| text(&s.ident)).unwrap_or_default();
+            if ["panic", "unreachable", "assert", "assert_eq", "assert_ne"].contains(&name.as_str()) {
+                self.leaves(&mac.path, &format!("{name}!"));
+            }
+        }
         fn visit_expr_try(&mut self, e: &'a ExprTry) {
             self.leaves(e.question_token, "?");
         }
@@ -193,7 +203,7 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
 }
 
 /// The variable at the root of a place: `a` for `a[0]`, `a.1` and `*a`.
-fn root(place: &Expr) -> Option<&Ident> {
+pub fn root(place: &Expr) -> Option<&Ident> {
     match place {
         Expr::Path(path) => path.path.get_ident(),
         Expr::Unary(ExprUnary { expr, .. })

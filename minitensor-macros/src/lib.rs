@@ -141,17 +141,14 @@ pub fn op_fn(attr: proc_macro::TokenStream, item: proc_macro::TokenStream) -> pr
 fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
     let function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
-        Err(error) => {
-            let error = error.to_compile_error();
-            return quote!(#error #item);
-        }
+        Err(error) => return parse::incomplete(error, item),
     };
     let mut diag = diag::Diag::default();
     let (path, head) = parse::helper::head(attr, &function, &mut diag);
     let Some(head) = head else { return kept(without_body(function), diag) };
     let lowered = lower::function(&function, &head, &runtime::path(path.as_ref()), &mut diag);
     if !diag.is_empty() {
-        return kept(lowered, diag);
+        return kept(without_body(lowered), diag);
     }
     diag.finish();
     lowered.into_token_stream()
@@ -160,11 +157,7 @@ fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
 fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     let function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
-        // Incomplete code: the compiler reports the syntax error, and an editor receives the tokens unchanged.
-        Err(error) => {
-            let error = error.to_compile_error();
-            return quote!(#error #item);
-        }
+        Err(error) => return parse::incomplete(error, item),
     };
     let mut diag = diag::Diag::default();
     let (clauses, op) = parse::op(attr, function.clone(), &mut diag);
@@ -173,7 +166,7 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     check::op(&op, &clauses, &mut diag);
     let lowered = lower::op(&op, &runtime, &mut diag);
     if !diag.is_empty() {
-        return kept(lowered.function, diag);
+        return kept(without_body(lowered.function), diag);
     }
     diag.finish();
     expand::op(op, lowered, &runtime)

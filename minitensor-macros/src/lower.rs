@@ -3,6 +3,8 @@
 mod element;
 pub mod formula;
 
+pub use element::shown;
+
 use std::collections::BTreeSet;
 
 use proc_macro2::TokenStream;

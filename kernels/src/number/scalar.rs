@@ -41,12 +41,22 @@ impl Const {
 }
 
 /// The result of a comparison: `bool` for machine numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a condition on elements",
+    label = "expected the result of a comparison",
+    note = "compare elements, such as `x > 0`, and combine conditions by `&&`, `||` and `!`"
+)]
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// The mask that has this value for every element.
     fn constant(value: bool) -> Self;
 }
 
 /// Any element. It supports equality, a test for truth, and selection by a mask.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element",
+    label = "not an element",
+    note = "an op for one element takes `T` with `T: Float`, one for a row takes `R` with `R: Row`, one for a cell takes `&[T]`"
+)]
 pub trait Element: Copy {
     /// The result of a comparison.
     type Mask: Mask;
@@ -77,6 +87,11 @@ pub trait Element: Copy {
 }
 
 /// Numbers. Integer arithmetic wraps. `-x` in a body becomes [`Num::negative`], which unsigned integers also have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be a number",
+    label = "not known to be a number",
+    note = "bound the dtype variable by `Num`, `Real`, `Int`, `Field` or `Float`"
+)]
 pub trait Num:
     Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + MulAssign
 {
@@ -112,6 +127,11 @@ pub trait Num:
 }
 
 /// Ordered numbers. [`maximum`](Real::maximum) and [`minimum`](Real::minimum) propagate NaN, as in the Array API.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be an ordered number",
+    label = "not known to be ordered",
+    note = "bound the dtype variable by `Real`, `Int` or `Float`; complex numbers have no order"
+)]
 pub trait Real: Num {
     /// `self < other`.
     fn less(self, other: Self) -> Self::Mask;
@@ -173,6 +193,11 @@ pub trait Real: Num {
 }
 
 /// Integers. A shift by the width or more returns 0 (−1 for a negative number shifted right).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be an integer",
+    label = "not known to be an integer",
+    note = "bound the dtype variable by `Int`"
+)]
 pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// `self ^ other`.
     fn bitwise_xor(self, other: Self) -> Self;
@@ -183,6 +208,11 @@ pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output 
 }
 
 /// Floats and complex numbers: division and the analytic functions.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be a floating-point or complex number",
+    label = "not known to be floating-point or complex",
+    note = "bound the dtype variable by `Field` or `Float`"
+)]
 pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     /// `self / other` without intermediate overflow. `/` in an element body becomes this method. The `/` operator of
     /// complex numbers squares the divisor, which may overflow.
@@ -264,6 +294,11 @@ pub(crate) fn sigmoid_and_slope<S: Float>(x: S) -> (S, S) {
 }
 
 /// Real floating-point numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be a floating-point number",
+    label = "not known to be floating-point",
+    note = "bound the dtype variable by `Float`"
+)]
 pub trait Float: Real + Field + Rem<Output = Self> {
     /// Not a number.
     fn nan() -> Self;
@@ -335,6 +370,11 @@ pub trait Float: Real + Field + Rem<Output = Self> {
 }
 
 /// A type that is stored in memory and that loops can run over. Cell bodies use these types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number in memory",
+    label = "not a number in memory",
+    note = "only the body of a cell op, with parameters such as `&[T]`, runs at numbers in memory; the bodies of other ops also run at numbers that record what is computed"
+)]
 pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static {
     /// The type in memory: `Self`, but [`Truth`](crate::Truth) for `bool`.
     type Stored: Copy + Send + Sync + 'static;

@@ -3,7 +3,7 @@
 /// The methods that return elements, by the trait that has them.
 pub const METHODS: &[(&str, &[&str])] = &[
     ("Element", &["zero", "one", "select", "constant"]),
-    ("Num", &["square", "conj", "powi", "pow", "negative"]),
+    ("Num", &["square", "conj", "powi", "pow", "negative", "chain", "times", "exponent_slope"]),
     (
         "Real",
         &[
@@ -69,6 +69,26 @@ pub const MASKS: &[(&str, &[&str])] = &[
     ("Float", &["isfinite"]),
 ];
 
+/// The methods of rows, with their numbers of arguments.
+pub const ROW_METHODS: &[(&str, usize)] = &[
+    ("sum", 0),
+    ("prod", 0),
+    ("mean", 0),
+    ("max", 0),
+    ("min", 0),
+    ("argmax", 0),
+    ("argmin", 0),
+    ("logsumexp", 0),
+    ("cumsum", 0),
+    ("reverse_cumsum", 0),
+    ("count", 0),
+    ("position", 0),
+    ("detach", 0),
+    ("var", 1),
+    ("dot", 1),
+    ("at", 1),
+];
+
 /// Whether a method returns an element.
 pub fn returns_element(name: &str) -> bool {
     METHODS.iter().any(|(_, names)| names.contains(&name))
@@ -127,5 +147,114 @@ pub fn renamed(name: &str, arguments: usize) -> &str {
     found.map_or(name, |(.., ours)| ours)
 }
 
-/// Methods of Rust's floats that the traits lack: each with a similar method, and how that differs.
-pub const FALSE_FRIENDS: &[(&str, &str, &str)] = &[("signum", "sign", "is 0 at 0")];
+/// Methods that elements lack: each with what to write instead.
+pub const OTHER_METHODS: &[(&str, &str)] = &[
+    // Rust.
+    ("signum", "write `sign`, which is 0 at 0"),
+    ("is_sign_positive", "write `!x.signbit()`"),
+    ("total_cmp", "compare by `<`, `<=`, `==`, …"),
+    ("partial_cmp", "compare by `<`, `<=`, `==`, …"),
+    ("cmp", "compare by `<`, `<=`, `==`, …"),
+    ("lt", "write `x < y`"),
+    ("le", "write `x <= y`"),
+    ("gt", "write `x > y`"),
+    ("ge", "write `x >= y`"),
+    ("wrapping_add", "write `x + y`, which wraps for integers"),
+    ("wrapping_sub", "write `x - y`, which wraps for integers"),
+    ("wrapping_mul", "write `x * y`, which wraps for integers"),
+    ("checked_div", "write `x / y`; a division by 0 is an infinity or NaN"),
+    ("to_bits", "a body is also run at numbers without bits; use a cell op, with `&[T]`"),
+    // NumPy and PyTorch.
+    ("absolute", "write `abs`"),
+    ("arccos", "write `acos`"),
+    ("arccosh", "write `acosh`"),
+    ("arcsin", "write `asin`"),
+    ("arcsinh", "write `asinh`"),
+    ("arctan", "write `atan`"),
+    ("arctan2", "write `atan2`"),
+    ("arctanh", "write `atanh`"),
+    ("clamp_max", "write `x.minimum(hi)`"),
+    ("clamp_min", "write `x.maximum(lo)`"),
+    ("fmax", "write `maximum`, which is NaN if either is NaN"),
+    ("fmin", "write `minimum`, which is NaN if either is NaN"),
+    ("logical_not", "write `!mask`"),
+    ("multiply", "write `x * y`"),
+    ("mod", "write `remainder`"),
+    ("power", "write `pow`"),
+    ("reciprocal", "write `recip`"),
+    ("relu", "write `if x <= 0 { 0 } else { x }`"),
+    ("rint", "write `round`"),
+    ("rsub", "write `y - x`"),
+    ("sgn", "write `sign`"),
+];
+
+/// Methods that rows lack: each with what to write instead.
+pub const OTHER_ROW_METHODS: &[(&str, &str)] = &[
+    ("any", "write `R::any(mask)`"),
+    ("all", "write `R::all(mask)`"),
+    ("average", "write `mean`"),
+    ("log_softmax", "write `x - x.logsumexp()`"),
+    ("norm", "write `x.square().sum().sqrt()`"),
+    ("product", "write `prod`"),
+    ("softmax", "write `let e = (x - x.max().detach()).exp(); e / e.sum()`"),
+    ("std", "write `x.var(0).sqrt()`; the argument is the correction"),
+    ("variance", "write `x.var(0)`; the argument is the correction"),
+];
+
+/// Methods of lists and iterators.
+pub const LIST_METHODS: &[&str] = &[
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "len",
+    "is_empty",
+    "first",
+    "last",
+    "get",
+    "sort",
+    "windows",
+    "chunks",
+    "to_vec",
+    "map",
+    "fold",
+    "rev",
+    "zip",
+    "enumerate",
+    "as_slice",
+    "swap",
+    "reverse",
+];
+
+/// The number of arguments of a method of elements, if it is known.
+pub fn arguments(name: &str) -> Option<usize> {
+    match name {
+        "clip" | "mul_add" => Some(2),
+        "powi" | "polygamma" | "divide" => Some(1),
+        "select" | "constant" | "zero" | "one" | "nan" | "infinity" | "epsilon" => None,
+        _ if DATA_METHODS.contains(&name) => Some(1),
+        _ => {
+            let is_known = METHODS.iter().chain(MASKS).any(|(_, names)| names.contains(&name));
+            let of_rows = ROW_METHODS.iter().find(|(row, _)| *row == name).map(|(_, takes)| *takes);
+            if is_known { Some(0) } else { of_rows }
+        }
+    }
+}
+
+/// The bounds that have a method.
+pub fn bound_of(name: &str) -> Option<&'static str> {
+    let all = METHODS.iter().chain(MASKS).find(|(_, names)| names.contains(&name));
+    all.map(|(bound, _)| *bound)
+}
+
+/// The bounds with the methods of a bound, weakest first.
+pub fn bounds_with(bound: &str) -> &'static [&'static str] {
+    match bound {
+        "Num" => &["Num", "Real", "Int", "Field", "Float", "Row"],
+        "Real" => &["Real", "Int", "Float", "Row"],
+        "Int" => &["Int"],
+        "Field" => &["Field", "Float", "Row"],
+        "Float" => &["Float", "Row"],
+        "Row" => &["Row"],
+        _ => &["Element", "Num", "Real", "Int", "Field", "Float", "Row"],
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use syn::visit::Visit;
 use syn::{Expr, Ident, Pat, PatIdent, Path};
 
-use super::ValueKind;
+use super::{Certain, ValueKind};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, text};
 
 /// What the signature of a function says about its body.
@@ -15,6 +15,8 @@ pub struct Head {
     /// The level of the op. That of a helper depends on its parameters in the same way.
     pub level: Level,
     pub params: Vec<(Ident, ValueKind)>,
+    /// The types of parameters of elements and attributes.
+    pub certain: Vec<(Ident, Certain)>,
     /// The types of the returned data, if the function returns only data.
     pub returned: Option<Vec<Elem>>,
 }
@@ -48,13 +50,51 @@ impl Head {
         let params = op.inputs.iter().map(input).chain(op.attrs.iter().map(attr)).chain(written).collect();
         let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem).collect();
         let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
-        Head { generics: op.generics.clone(), level: op.level, params, returned: returns.then_some(returned) }
+        Head {
+            generics: op.generics.clone(),
+            level: op.level,
+            params,
+            certain: certain(op),
+            returned: returns.then_some(returned),
+        }
     }
 
     /// Whether the body runs at machine numbers only, so that comparisons and `if` are those of Rust.
     pub fn is_machine(&self) -> bool {
         self.level == Level::Cell
     }
+}
+
+fn certain(op: &Op) -> Vec<(Ident, Certain)> {
+    if op.level == Level::Cell {
+        let slices = op.inputs.iter().filter(|i| i.core == Core::Slice && i.arity == Arity::One);
+        return slices.map(|i| (i.ident.clone(), Certain::Rust("a slice"))).collect();
+    }
+    let inputs = op.inputs.iter().filter_map(|input| {
+        let certain = match (input.arity, input.elem) {
+            (Arity::Optional, _) => Certain::Optional,
+            (_, Elem::Generic(i)) if input.mutated => Certain::Place(i),
+            (_, Elem::Generic(i)) => Certain::Element(i),
+            (_, Elem::Mask(i)) if !input.mutated => Certain::Mask(i),
+            (_, Elem::Fixed(_)) if op.level == Level::Row => Certain::Index,
+            _ => return None,
+        };
+        Some((input.ident.clone(), certain))
+    });
+    let attrs = op.attrs.iter().filter_map(|attr| {
+        let certain = match attr.kind {
+            _ if attr.optional => Certain::Optional,
+            AttrKind::Float => Certain::Element(0),
+            AttrKind::Bool => Certain::Rust("a `bool`"),
+            AttrKind::Str => Certain::Rust("a text"),
+            AttrKind::Enum(_) => Certain::Rust("an enum"),
+            AttrKind::Ints | AttrKind::Floats => Certain::Rust("a list"),
+            AttrKind::DType => Certain::Rust("a dtype"),
+            _ => return None,
+        };
+        Some((attr.ident.clone(), certain))
+    });
+    inputs.chain(attrs).collect()
 }
 
 fn variable(elem: Elem) -> Option<usize> {
@@ -80,6 +120,8 @@ pub struct Binding {
     pub value: ValueKind,
     /// The index of the `let` that created it, counted from the start of the body.
     pub made_by: Option<usize>,
+    /// Its type, if it is certain.
+    pub certain: Option<Certain>,
 }
 
 /// The names in scope, innermost last.
@@ -90,7 +132,15 @@ impl Scopes {
     pub fn new(head: &Head) -> Scopes {
         let mut scopes = Scopes(vec![HashMap::new()]);
         head.params.iter().for_each(|(name, value)| scopes.bind(name, *value));
+        head.certain.iter().for_each(|(name, certain)| scopes.know(name, Some(*certain)));
         scopes
+    }
+
+    /// Sets the type of the name that was bound last.
+    pub fn know(&mut self, name: &Ident, certain: Option<Certain>) {
+        if let Some(binding) = self.0.last_mut().and_then(|scope| scope.get_mut(&text(name))) {
+            binding.certain = certain;
+        }
     }
 
     pub fn push(&mut self) {
@@ -107,7 +157,7 @@ impl Scopes {
 
     pub fn bind_let(&mut self, ident: &Ident, value: ValueKind, made_by: Option<usize>) {
         let innermost = self.0.last_mut().expect("a scope is open");
-        innermost.insert(text(ident), Binding { value, made_by });
+        innermost.insert(text(ident), Binding { value, made_by, certain: None });
     }
 
     /// Binds every name in a pattern.

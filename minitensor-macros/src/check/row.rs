@@ -3,7 +3,8 @@
 use minitensor_schema::grammar::{Dim, DimKind, NamedDims};
 
 use crate::ast::{Arity, Elem, Level, Op, spelling, text};
-use crate::body::levels::MOST_REDUCTIONS;
+use crate::body::extent;
+use crate::body::levels::{self, MOST_LEVELS, MOST_REDUCTIONS};
 use crate::diag::{Diag, messages};
 
 /// The rules also hold for cell bodies with a program of rows. All rows must have one length, which a required input determines. Every output must have batch dimensions.
@@ -63,5 +64,26 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let is_row = |i: &crate::ast::Input| shape.input(&text(&i.ident)).is_some_and(|named| !named.dims.core.is_empty());
     if !op.inputs.iter().any(|i| i.arity == Arity::One && is_row(i)) {
         diag.error(op.ident(), &messages::ROW_NONE, &[op.ident()]);
+    }
+}
+
+/// A result with a value for each element needs the dimension of the row. A precompiled body has a limited number of reductions.
+pub fn results(op: &Op, diag: &mut Diag) {
+    let (Level::Row, Some(shape)) = (op.level, &op.shape) else { return };
+    let outputs: Vec<_> = op.returned().collect();
+    for (k, result) in extent::along_the_row(op) {
+        let (at, output) = outputs[k];
+        let is_one = shape.output(&text(&output.ident), at).is_some_and(|named| named.dims.core.is_empty());
+        if is_one {
+            diag.error(
+                &result,
+                &messages::ROW_VARIES,
+                &[&minitensor_schema::suggestion::shortened(&crate::lower::shown(&result)), &output.ident],
+            );
+        }
+    }
+    if let (Some(word), Some((count, depth))) = (&op.precompiled, levels::excess(op)) {
+        let limits: [&dyn std::fmt::Display; 4] = [&count, &depth, &MOST_REDUCTIONS, &MOST_LEVELS];
+        diag.error(word, &messages::PRECOMPILED_MANY, &limits);
     }
 }

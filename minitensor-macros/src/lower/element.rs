@@ -4,6 +4,9 @@
 mod branch;
 mod call;
 mod machine;
+mod operand;
+
+pub use operand::shown;
 
 use std::collections::BTreeSet;
 
@@ -12,10 +15,10 @@ use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Block, Expr, Pat, Stmt, Type, UnOp, parse_quote};
 
-use crate::ast::Elem;
-use crate::body::{Head, Scopes, ValueKind, fraction};
+use crate::ast::{Elem, spelling};
+use crate::body::{Certain, Head, Scopes, ValueKind, certain, fraction};
 use crate::diag::{Message, error, messages};
-use crate::dtype::DTypeSet;
+use crate::dtype::{DType, DTypeSet};
 
 pub struct Lowering<'a> {
     head: &'a Head,
@@ -68,7 +71,7 @@ impl<'a> Lowering<'a> {
         if !generic.bound.dtypes.intersection(DTypeSet::INT).is_empty()
             && let Some(literal) = fraction(expr)
         {
-            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &generic.bound.name, variable]);
+            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, variable, variable]);
             return;
         }
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));
@@ -111,7 +114,8 @@ impl<'a> Lowering<'a> {
                 Stmt::Expr(expr, _) => {
                     self.value(expr, None);
                 }
-                Stmt::Item(_) | Stmt::Macro(_) => {}
+                Stmt::Macro(stmt) => _ = self.wrong_macro(&stmt.mac),
+                Stmt::Item(_) => {}
             }
         }
         self.scopes.pop();
@@ -145,6 +149,13 @@ impl<'a> Lowering<'a> {
             Pat::Type(pattern) => self.many(&pattern.ty),
             _ => None,
         };
+        let known = certain::declared(&local.pat, self.head).or_else(|| self.certain(&init.expr));
+        if let (Pat::Type(pattern), Some(Certain::Element(_))) = (&local.pat, self.certain(&init.expr))
+            && DType::of_rust(&spelling(&pattern.ty)).is_some()
+            && spelling(&pattern.ty) != "f32"
+        {
+            self.errors.push(error(&pattern.ty, &messages::CONCRETE_LET, &[&spelling(&pattern.ty)]));
+        }
         let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
         if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
             value = ValueKind::Data(Some(i));
@@ -154,6 +165,12 @@ impl<'a> Lowering<'a> {
         }
         let value = self.promote(id, &mut init.expr, value);
         self.scopes.bind_pattern(&local.pat, value, Some(id));
+        let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
+        if let Pat::Ident(name) = pattern
+            && !self.head.is_machine()
+        {
+            self.scopes.know(&name.ident, known);
+        }
     }
 
     fn promote(&mut self, id: usize, expr: &mut Expr, value: ValueKind) -> ValueKind {
@@ -193,6 +210,12 @@ impl<'a> Lowering<'a> {
                     .fold(ValueKind::Data(None), ValueKind::join)
             }
             _ => {
+                if let Some([to]) = want
+                    && self.wrong_result(expr, *to)
+                {
+                    *expr = placeholder();
+                    return ValueKind::Data(None);
+                }
                 let value = self.plain(expr);
                 if let Some([to]) = want {
                     self.coerce(expr, value, *to);
@@ -211,6 +234,14 @@ impl<'a> Lowering<'a> {
             },
             Expr::Path(path) => self.scopes.path(&path.path, self.head),
             Expr::Binary(_) => self.binary(expr),
+            Expr::Unary(unary) if self.wrong_unary(&unary.op, &unary.expr) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
+            }
+            Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
+            }
             Expr::Unary(unary) => {
                 let value = self.value(&mut unary.expr, None);
                 if matches!(unary.op, UnOp::Neg(_)) && value.is_data() {
@@ -259,6 +290,13 @@ impl<'a> Lowering<'a> {
                 value.collected(self.head)
             }
             Expr::Repeat(array) => self.value(&mut array.expr, None).collected(self.head),
+            Expr::Let(condition)
+                if matches!(self.certain(&condition.expr), Some(Certain::Element(_) | Certain::Mask(_))) =>
+            {
+                let at = condition.let_token;
+                self.mistake(expr, at, &messages::MATCH, &[]);
+                ValueKind::Flag
+            }
             Expr::Let(condition) => {
                 let bound = match self.value(&mut condition.expr, None) {
                     ValueKind::Option(variable) => ValueKind::Data(variable),
@@ -283,6 +321,19 @@ impl<'a> Lowering<'a> {
                 ValueKind::Data(None)
             }
             Expr::ForLoop(each) => {
+                let end = match &*each.expr {
+                    Expr::Range(range) => range.end.as_deref().and_then(|end| self.certain(end)),
+                    _ => None,
+                };
+                if matches!(end, Some(Certain::Element(_))) {
+                    let at = each.expr.clone();
+                    self.mistake(expr, at, &messages::COUNT, &[]);
+                    return ValueKind::Static;
+                }
+                if self.wrong_list(&each.expr, &each.expr) {
+                    *expr = placeholder();
+                    return ValueKind::Static;
+                }
                 let value = self.value(&mut each.expr, None);
                 self.scopes.push();
                 match self.head.is_machine() {
@@ -312,6 +363,10 @@ impl<'a> Lowering<'a> {
                 let ends = [&mut range.start, &mut range.end].into_iter().flatten();
                 ends.map(|e| self.value(e, None)).fold(ValueKind::Static, ValueKind::join)
             }
+            Expr::Macro(mac) if self.wrong_macro(&mac.mac) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
+            }
             Expr::Macro(mac) if mac.mac.path.is_ident("matches") => ValueKind::Flag,
             _ => ValueKind::Static,
         }
@@ -325,6 +380,7 @@ impl<'a> Lowering<'a> {
     fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.
+            ValueKind::Data(Some(_)) if matches!(self.certain(right), Some(Certain::Mask(_))) => None,
             ValueKind::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
             _ => None,
         };

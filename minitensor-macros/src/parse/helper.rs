@@ -5,10 +5,10 @@ use quote::ToTokens;
 use syn::parse::{ParseStream, Parser};
 use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBound, WherePredicate};
 
-use super::signature::param::{tensor, variable};
+use super::signature::param::{is_bound, tensor, variable};
 use super::signature::{ident_type, known_bound, option};
 use crate::ast::{Arity, Core, Elem, Generic, Level, spelling, text};
-use crate::body::{Head, ValueKind, mentions};
+use crate::body::{Certain, Head, ValueKind, mentions};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
 
@@ -49,10 +49,6 @@ fn runtime(input: ParseStream) -> syn::Result<Option<Path>> {
     input.parse::<syn::Token![crate]>()?;
     input.parse::<syn::Token![=]>()?;
     input.call(Path::parse_mod_style).map(Some)
-}
-
-fn is_bound(bound: &TypeParamBound) -> bool {
-    matches!(bound, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())
 }
 
 /// The dtype variables, and whether one is bounded by `Machine`.
@@ -99,12 +95,16 @@ fn of(function: &ItemFn, generics: Vec<Generic>, is_machine: bool) -> Head {
         Pat::Ident(pattern) => Some((pattern.ident.clone(), kind(ty, level, &generics))),
         _ => None,
     });
-    let params = named.collect();
+    let known = params.iter().filter_map(|(pattern, ty)| match pattern {
+        Pat::Ident(pattern) if level != Level::Cell => Some((pattern.ident.clone(), known(ty, &generics)?)),
+        _ => None,
+    });
+    let (params, certain) = (named.collect(), known.collect());
     let returned = match &function.sig.output {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
-    Head { generics, level, params, returned }
+    Head { generics, level, params, certain, returned }
 }
 
 /// The kind of a parameter.
@@ -127,6 +127,17 @@ fn kind(ty: &Type, level: Level, generics: &[Generic]) -> ValueKind {
         // For example, an array or a tuple of elements. A function is known, but not what it returns.
         _ if !is_machine && !is_function(ty) && holds(ty, generics) => ValueKind::Data(None),
         _ => ValueKind::Static,
+    }
+}
+
+/// The type of a parameter of elements.
+fn known(ty: &Type, generics: &[Generic]) -> Option<Certain> {
+    match (variable(ty, generics), option(ty)) {
+        (Some(Elem::Generic(i)), _) => Some(Certain::Element(i)),
+        (Some(Elem::Mask(i)), _) => Some(Certain::Mask(i)),
+        (_, Some(inner)) if variable(inner, generics).is_some() || spelling(inner) == "f64" => Some(Certain::Optional),
+        _ if spelling(ty) == "f64" => Some(Certain::Element(0)),
+        _ => None,
     }
 }
 

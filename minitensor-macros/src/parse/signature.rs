@@ -10,7 +10,7 @@ use syn::{
 
 use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
-use crate::dtype::Bound;
+use crate::dtype::{Bound, DTypeSet};
 use minitensor_schema::grammar::Shape;
 use param::{Param, param, variable};
 
@@ -198,7 +198,17 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
         match bounds.iter().find(|b| !matches!(b, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())) {
             Some(extra) => diag.error(extra, &messages::BOUND, &[&spelling(extra), variable, &names]),
             None if bounds.is_empty() => diag.error(variable, &messages::NO_BOUND, &[variable, variable, &names]),
-            None => diag.error(bounds[1], &messages::TWO_BOUNDS, &[variable]),
+            None => {
+                let known = bounds
+                    .iter()
+                    .filter_map(|b| if let TypeParamBound::Trait(t) = b { known_bound(&t.path) } else { None });
+                let dtypes = known.map(|bound| bound.dtypes).reduce(DTypeSet::intersection);
+                let message = match dtypes {
+                    Some(dtypes) if dtypes.is_empty() => &messages::NO_COMMON_DTYPE,
+                    _ => &messages::TWO_BOUNDS,
+                };
+                diag.error(bounds[1], message, &[variable]);
+            }
         }
         return None;
     };

@@ -6,13 +6,16 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::methods::{DATA_METHODS, FALSE_FRIENDS, renamed};
+use crate::body::methods::{DATA_METHODS, renamed};
 use crate::body::{ValueKind, is_compound, levels, mentions};
-use crate::diag::messages;
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
         let Expr::Binary(binary) = expr else { return ValueKind::Static };
+        if self.wrong_binary(binary) {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
             self.assigned(&binary.left, left, &mut binary.right);
@@ -69,6 +72,15 @@ impl Lowering<'_> {
         if self.head.is_machine() {
             return self.machine_call(expr);
         }
+        let is_wrong = match expr {
+            Expr::MethodCall(call) => self.wrong_method(call),
+            Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path)),
+            _ => false,
+        };
+        if is_wrong {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
                 let receiver = self.value(&mut call.receiver, None);
@@ -113,11 +125,6 @@ impl Lowering<'_> {
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);
-            if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
-                let at = call.method.clone();
-                self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
-                return ValueKind::Data(variable);
-            }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.
             let gathers = self.head.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {

@@ -130,6 +130,10 @@ impl Lowering<'_> {
     pub fn machine_call(&mut self, expr: &mut Expr) -> ValueKind {
         match expr {
             Expr::MethodCall(call) => {
+                if self.wrong_slice(call) {
+                    *expr = super::placeholder();
+                    return ValueKind::Static;
+                }
                 let items = self.items(&Expr::MethodCall(call.clone()));
                 let each = self.items(&call.receiver);
                 let receiver = self.value(&mut call.receiver, None);
