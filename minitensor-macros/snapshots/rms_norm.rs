@@ -27,12 +27,12 @@ const _: () = {
                 |inputs, uniforms| {
                     let &[input0, input1] = inputs else { return __private::vec![] };
                     let &[attr0] = uniforms else { return __private::vec![] };
-                    let [output0] = {
-                        [
+                    let (output0,) = {
+                        (
                             rms_norm::<
                                 __private::Symbol,
                             >(input0, has1.then_some(input1), attr0),
-                        ]
+                        )
                     };
                     __private::vec![__private::named("out", output0)]
                 },
@@ -44,6 +44,7 @@ const _: () = {
     ) -> __private::Result<__private::Program> {
         __private::vjp_of_rows(
             &__rms_norm_program(attrs)?,
+            &[0],
             &[true],
             &[__private::Variable::Input(0), __private::Variable::Input(1)],
         )

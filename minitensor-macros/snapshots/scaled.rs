@@ -73,56 +73,6 @@ const _: () = {
             ),
         )
     }
-    unsafe fn __scaled_loop<T: __private::Float + __private::Machine>(
-        attrs: &[__private::Attr],
-        n: __private::usize,
-        inputs: &[*const __private::u8],
-        outputs: &[*mut __private::u8],
-    ) -> __private::Result<()> {
-        struct __Loop<T> {
-            attr0: T,
-            attr1: bool,
-            attr2: Approximate,
-            has1: __private::bool,
-            _dtypes: ::core::marker::PhantomData<(T,)>,
-        }
-        impl<T: __private::Float + __private::Machine> __private::Map for __Loop<T> {
-            type In = (T, T);
-            type Out = (T,);
-            #[inline(always)]
-            fn eval(&self, (input0, input1): Self::In) -> Self::Out {
-                (
-                    scaled::<
-                        T,
-                    >(
-                        input0,
-                        self.has1.then_some(input1),
-                        self.attr0,
-                        self.attr1,
-                        self.attr2,
-                    ),
-                )
-            }
-        }
-        let body = __Loop::<T> {
-            attr0: __private::uniform::<T>(attrs, 0, "n_scale")?,
-            attr1: __private::attr::<bool>(attrs, 1)?,
-            attr2: __private::attr_enum::<Approximate>(attrs, 2)?,
-            has1: __private::attr::<__private::bool>(attrs, 3)?,
-            _dtypes: ::core::marker::PhantomData,
-        };
-        unsafe { __private::map(&body, n, inputs, outputs) };
-        __private::Ok(())
-    }
-    fn __scaled_kernel(
-        dtypes: &[__private::DType],
-    ) -> __private::Option<__private::ElementKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__scaled_loop::<__private::f32>),
-            __private::DType::F64 => __private::Some(__scaled_loop::<__private::f64>),
-            _ => __private::None,
-        }
-    }
     fn __scaled_backward(
         ctx: &__private::BackwardCall<'_>,
     ) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
@@ -286,7 +236,9 @@ const _: () = {
     }
     __private::impl_custom_op!(scaled, __DEF);
     __private::inventory::submit! {
-        __private::OpEntry { op : & __DEF, kernels :
-        __private::Some(__private::Kernels::Elements(__scaled_kernel)) }
+        __private::OpEntry { op : & __DEF, kernels : __private::None }
+    }
+    __private::inventory::submit! {
+        __private::CallsEntry { op : & __DEF, calls : & ["divide", "multiply", "sum"] }
     }
 };

@@ -42,7 +42,8 @@ const _: () = {
             ]: [__R; 1usize],
             []: [__R::Index; 0usize],
         ) -> [__R; 1usize] {
-            [total::<__R>(input0)]
+            let (result0,) = { (total::<__R>(input0),) };
+            [result0]
         }
     }
     unsafe fn __total_rows<__T: __private::Computed>(
@@ -73,7 +74,7 @@ const _: () = {
                 |inputs, uniforms| {
                     let &[input0] = inputs else { return __private::vec![] };
                     let &[] = uniforms else { return __private::vec![] };
-                    let [output0] = { [total::<__private::Symbol>(input0)] };
+                    let (output0,) = { (total::<__private::Symbol>(input0),) };
                     __private::vec![__private::named("out", output0)]
                 },
             ),
@@ -103,6 +104,7 @@ const _: () = {
     ) -> __private::Result<__private::Program> {
         __private::vjp_of_rows(
             &__total_program(attrs)?,
+            &[0],
             &[false],
             &[__private::Variable::Input(0)],
         )

@@ -1,16 +1,21 @@
-//! Values of an element body: either data, or known before the loop runs.
+//! Values of a body: either data, or known before the loop runs.
 
+pub mod certain;
+pub mod extent;
 pub mod levels;
+pub mod methods;
+mod scopes;
 
-use std::collections::HashMap;
+pub use certain::Certain;
+pub use scopes::{Head, Scopes};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprField, ExprForLoop, ExprGroup};
 use syn::{ExprIndex, ExprLoop, ExprMethodCall, ExprParen, ExprReference, ExprReturn, ExprTry, ExprUnary, ExprWhile};
-use syn::{Ident, Lit, Local, Pat, PatIdent, Path};
+use syn::{Ident, Lit, Local, PatIdent};
 
-use crate::ast::{AttrKind, Elem, Level, Op, spelling, text};
+use crate::ast::{spelling, text};
 use crate::diag::{error, messages};
 
 /// The kind of value of an expression, as far as the macro needs it.
@@ -20,6 +25,8 @@ pub enum ValueKind {
     Data(Option<usize>),
     /// An optional input: its presence is known, its value is not.
     Option(Option<usize>),
+    /// In a body of machine numbers, a slice, view, array or iterator of elements.
+    Many(Option<usize>),
     /// A known `bool`.
     Flag,
     /// A known number that cannot be an integer.
@@ -31,6 +38,14 @@ pub enum ValueKind {
 impl ValueKind {
     pub fn is_data(self) -> bool {
         matches!(self, ValueKind::Data(_))
+    }
+
+    /// The kind of an array of such values.
+    pub fn collected(self, head: &Head) -> ValueKind {
+        match self {
+            ValueKind::Data(variable) if head.is_machine() => ValueKind::Many(variable),
+            value => value,
+        }
     }
 
     /// Whether it must be converted where data is required.
@@ -47,156 +62,6 @@ impl ValueKind {
             (a, b) if a == b => a,
             (ValueKind::Float, _) | (_, ValueKind::Float) => ValueKind::Float,
             _ => ValueKind::Static,
-        }
-    }
-}
-
-/// Methods whose arguments are elements too, so that literals among them become elements.
-pub const DATA_METHODS: &[&str] = &[
-    "pow",
-    "maximum",
-    "minimum",
-    "atan2",
-    "hypot",
-    "logaddexp",
-    "copysign",
-    "fmod",
-    "floor_divide",
-    "remainder",
-    "mul_add",
-    "dot",
-    "var",
-    "recurrence",
-    "reverse_recurrence",
-    "take",
-    "put",
-    "bitwise_xor",
-    "left_shift",
-    "right_shift",
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-];
-
-/// Method names of Rust's floats, each with its name in the traits.
-pub const RUST_METHODS: &[(&str, &str)] = &[
-    ("max", "maximum"),
-    ("min", "minimum"),
-    ("ln", "log"),
-    ("ln_1p", "log1p"),
-    ("exp_m1", "expm1"),
-    ("powf", "pow"),
-    ("is_nan", "isnan"),
-    ("is_infinite", "isinf"),
-    ("is_finite", "isfinite"),
-];
-
-/// Methods of Rust's floats that the traits lack: each with a similar method, and how that differs.
-pub const FALSE_FRIENDS: &[(&str, &str, &str)] =
-    &[("signum", "sign", "is 0 at 0"), ("rem_euclid", "remainder", "has the sign of the divisor")];
-
-/// Functions of whole rows, which only programs have.
-pub const ROW_FUNCTIONS: &[&str] = &[
-    "shift",
-    "reverse",
-    "recurrence",
-    "reverse_recurrence",
-    "cumprod",
-    "cummax",
-    "cummin",
-    "argsort",
-    "sort",
-    "take",
-    "put",
-];
-
-/// A name in scope.
-#[derive(Clone, Copy)]
-pub struct Binding {
-    pub value: ValueKind,
-    /// The index of the `let` that created it, counted from the start of the body.
-    pub made_by: Option<usize>,
-}
-
-/// The names in scope, innermost last.
-pub struct Scopes(Vec<HashMap<String, Binding>>);
-
-impl Scopes {
-    /// The parameters of the function of an op.
-    pub fn new(op: &Op) -> Scopes {
-        let mut scopes = Scopes(vec![HashMap::new()]);
-        for input in &op.inputs {
-            let variable = match input.elem {
-                Elem::Generic(i) | Elem::Mask(i) => Some(i),
-                _ => None,
-            };
-            let optional = input.arity == crate::ast::Arity::Optional;
-            scopes.bind(&input.ident, if optional { ValueKind::Option(variable) } else { ValueKind::Data(variable) });
-        }
-        for attr in &op.attrs {
-            // A uniform is data in an element body, because it has type `T` there.
-            let uniform = attr.kind == AttrKind::Float && matches!(op.level, Level::Element | Level::Row);
-            let value = match attr.kind {
-                _ if uniform && attr.optional => ValueKind::Option(Some(0)),
-                _ if uniform => ValueKind::Data(Some(0)),
-                AttrKind::Bool => ValueKind::Flag,
-                _ => ValueKind::Static,
-            };
-            scopes.bind(&attr.ident, value);
-        }
-        scopes
-    }
-
-    pub fn push(&mut self) {
-        self.0.push(HashMap::new());
-    }
-
-    pub fn pop(&mut self) {
-        self.0.pop();
-    }
-
-    pub fn bind(&mut self, ident: &Ident, value: ValueKind) {
-        self.bind_let(ident, value, None);
-    }
-
-    pub fn bind_let(&mut self, ident: &Ident, value: ValueKind, made_by: Option<usize>) {
-        let innermost = self.0.last_mut().expect("a scope is open");
-        innermost.insert(text(ident), Binding { value, made_by });
-    }
-
-    /// Binds every name in a pattern.
-    pub fn bind_pattern(&mut self, pattern: &Pat, value: ValueKind, made_by: Option<usize>) {
-        struct Names<'a>(&'a mut Scopes, ValueKind, Option<usize>);
-        impl<'a> Visit<'a> for Names<'_> {
-            fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
-                // `None` and constants parse as names.
-                if !text(&pattern.ident).starts_with(char::is_uppercase) {
-                    self.0.bind_let(&pattern.ident, self.1, self.2);
-                }
-            }
-            fn visit_expr(&mut self, _: &'a Expr) {}
-        }
-        Names(self, value, made_by).visit_pat(pattern);
-    }
-
-    pub fn get(&self, name: &Ident) -> Option<Binding> {
-        let name = text(name);
-        self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
-    }
-
-    /// The kind of value of a path.
-    pub fn path(&self, path: &Path, op: &Op) -> ValueKind {
-        if let Some(name) = path.get_ident() {
-            return self.get(name).map_or(ValueKind::Static, |b| b.value);
-        }
-        let first = &path.segments[0].ident;
-        match op.generics.iter().position(|g| g.ident == *first) {
-            Some(i) => ValueKind::Data(Some(i)),
-            None if path.segments.iter().any(|s| s.ident == "f64") => ValueKind::Float,
-            None => ValueKind::Static,
         }
     }
 }
@@ -259,6 +124,13 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
     impl<'a> Visit<'a> for Branch {
         fn visit_expr_return(&mut self, e: &'a ExprReturn) {
             self.leaves(e.return_token, "return");
+        }
+        fn visit_macro(&mut self, mac: &'a syn::Macro) {
+            // `todo!` and `unimplemented!` stay until the body is finished.
+            let name = mac.path.segments.last().map(|s| text(&s.ident)).unwrap_or_default();
+            if ["panic", "unreachable", "assert", "assert_eq", "assert_ne"].contains(&name.as_str()) {
+                self.leaves(&mac.path, &format!("{name}!"));
+            }
         }
         fn visit_expr_try(&mut self, e: &'a ExprTry) {
             self.leaves(e.question_token, "?");
@@ -331,7 +203,7 @@ pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
 }
 
 /// The variable at the root of a place: `a` for `a[0]`, `a.1` and `*a`.
-fn root(place: &Expr) -> Option<&Ident> {
+pub fn root(place: &Expr) -> Option<&Ident> {
     match place {
         Expr::Path(path) => path.path.get_ident(),
         Expr::Unary(ExprUnary { expr, .. })

@@ -3,6 +3,7 @@
 mod parameter;
 mod row;
 mod shape;
+mod tensor;
 
 use minitensor_schema::name::{check_op, check_word};
 use minitensor_schema::{check, message};
@@ -19,6 +20,8 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     parameter::defaults(op, diag);
     element(op, diag);
     row::row(op, diag);
+    row::results(op, diag);
+    tensor::body(op, diag);
     gives_something(op, diag);
     variables(op, diag);
     shape::shape(op, diag);
@@ -42,6 +45,11 @@ fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
         None => spelled(op.ident(), "an op", diag),
     }
     clauses.aliases.iter().for_each(|alias| registered(alias, diag));
+    for (i, alias) in clauses.aliases.iter().enumerate() {
+        if alias.value() == op.name || clauses.aliases[..i].iter().any(|other| other.value() == alias.value()) {
+            diag.error(alias, &messages::DOUBLED_ALIAS, &[&alias.value()]);
+        }
+    }
     op.inputs.iter().for_each(|input| spelled(&input.ident, "an input", diag));
     op.attrs.iter().for_each(|attr| spelled(&attr.ident, "an attribute", diag));
     diag.problems(op, None, &check::signature(&op.signature().view()));

@@ -1,4 +1,4 @@
-//! `#[custom_op]`: one annotated function becomes a whole operation.
+//! `#[custom_op]`: one annotated function becomes a whole operation. `#[op_fn]`: a function becomes a helper of ops.
 //!
 //! The macro is thin: [`parse`] → [`check`] → [`lower`] → [`expand`]. The semantics of ops are in the traits and types of
 //! the runtime. The macro contains the grammar, its errors, and the generation of the static definition.
@@ -118,14 +118,46 @@ pub fn attr_enum(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     attr_enum::expand(&input, &runtime::path(None)).into()
 }
 
+/// Makes a generic function a helper of op bodies. Its body is written like theirs, and lowered in the same way: literals
+/// become elements, comparisons return masks, `if` selects for every element, and `f64` parameters are elements.
+///
+/// ```ignore
+/// #[op_fn]
+/// fn huber<T: Float>(x: T, delta: f64) -> T {
+///     let a = x.abs();
+///     if a <= delta { 0.5 * a * a } else { delta * (a - 0.5 * delta) }
+/// }
+/// ```
+///
+/// A helper with `R: Row` works on rows. A helper that takes `&[T]`, `&T` or views works on cells: its body is plain Rust,
+/// except that literals beside elements become elements.
+///
+/// `#[op_fn(crate = path)]` sets the path of minitensor, if not `::minitensor` or `::minitensor_plugin_sdk`.
+#[proc_macro_attribute]
+pub fn op_fn(attr: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    helper(attr.into(), item.into()).into()
+}
+
+fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let function: ItemFn = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(error) => return parse::incomplete(error, item),
+    };
+    let mut diag = diag::Diag::default();
+    let (path, head) = parse::helper::head(attr, &function, &mut diag);
+    let Some(head) = head else { return kept(without_body(function), diag) };
+    let lowered = lower::function(&function, &head, &runtime::path(path.as_ref()), &mut diag);
+    if !diag.is_empty() {
+        return kept(without_body(lowered), diag);
+    }
+    diag.finish();
+    lowered.into_token_stream()
+}
+
 fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     let function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
-        // Incomplete code: the compiler reports the syntax error, and an editor receives the tokens unchanged.
-        Err(error) => {
-            let error = error.to_compile_error();
-            return quote!(#error #item);
-        }
+        Err(error) => return parse::incomplete(error, item),
     };
     let mut diag = diag::Diag::default();
     let (clauses, op) = parse::op(attr, function.clone(), &mut diag);
@@ -134,7 +166,7 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     check::op(&op, &clauses, &mut diag);
     let lowered = lower::op(&op, &runtime, &mut diag);
     if !diag.is_empty() {
-        return kept(lowered.function, diag);
+        return kept(without_body(lowered.function), diag);
     }
     diag.finish();
     expand::op(op, lowered, &runtime)

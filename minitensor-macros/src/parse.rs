@@ -1,6 +1,7 @@
 //! Parses tokens into an [`Op`]: reads the clauses and the signature, and combines them.
 
 pub mod clause;
+pub mod helper;
 mod resolve;
 mod signature;
 
@@ -8,11 +9,34 @@ pub use clause::Clauses;
 pub use resolve::strip_defaults;
 pub use signature::strip_names;
 
-use proc_macro2::TokenStream;
-use syn::ItemFn;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::quote;
+use syn::parse::{ParseStream, Parser};
+use syn::{ItemFn, parse_quote};
 
 use crate::ast::Op;
 use crate::diag::Diag;
+
+/// The syntax error, and the function without a body, so that its callers compile. Other items are unchanged.
+pub fn incomplete(error: syn::Error, item: TokenStream) -> TokenStream {
+    let error = error.to_compile_error();
+    let head = |input: ParseStream| {
+        input.call(syn::Attribute::parse_outer)?;
+        let (vis, sig): (syn::Visibility, syn::Signature) = (input.parse()?, input.parse()?);
+        let body: TokenTree = input.parse()?;
+        let is_body = matches!(&body, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+        if is_body && input.is_empty() { Ok((vis, sig)) } else { Err(input.error("not a function")) }
+    };
+    match head.parse2(item.clone()) {
+        Ok((vis, sig)) => {
+            let mut function: ItemFn =
+                parse_quote!(#[allow(unused, clippy::all)] #vis #sig { ::core::unimplemented!() });
+            strip_defaults(&mut function);
+            quote!(#error #function)
+        }
+        Err(_) => quote!(#error #item),
+    }
+}
 
 /// Reads an op. `None` if the signature or a clause cannot be parsed; the diagnostics then contain the reason.
 pub fn op(attr: TokenStream, function: ItemFn, diag: &mut Diag) -> (Clauses, Option<Op>) {

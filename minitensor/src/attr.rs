@@ -82,6 +82,11 @@ impl<'a, T: FromAttr<'a>> FromAttr<'a> for Option<T> {
 
 /// An enum whose variants are the words of an attribute. `#[derive(AttrEnum)]` implements it: the word of a variant
 /// `SnakeCase` is `"snake_case"`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of attributes",
+    label = "not a type of attributes",
+    note = "for an enum, write `#[derive(Clone, Copy, Debug, AttrEnum)]`; the other types are f64, i64, usize, bool, &str, &[i64], &[f64] and DType"
+)]
 pub trait AttrEnum: Sized + Copy + 'static {
     /// The words, in the order of the variants.
     const WORDS: &'static [&'static str];

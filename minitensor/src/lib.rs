@@ -65,7 +65,7 @@ pub use error::{Error, ErrorKind, MinitensorError, Result};
 #[cfg(not(feature = "engine"))]
 pub use guest::{autograd, interrupt, tensor};
 pub use minitensor_kernels as kernels;
-pub use minitensor_macros::custom_op;
+pub use minitensor_macros::{custom_op, op_fn};
 pub use op::{CustomOp, GradientFunction, OpDef, OpRef, dispatch};
 #[cfg(feature = "engine")]
 pub use op::{CustomOpBuilder, registry};
@@ -86,5 +86,5 @@ pub mod prelude {
     pub use crate::error::{Error, Result};
     pub use crate::plugin;
     pub use crate::tensor::{Device, Shape, Tensor};
-    pub use minitensor_macros::{AttrEnum, custom_op};
+    pub use minitensor_macros::{AttrEnum, custom_op, op_fn};
 }

@@ -56,3 +56,39 @@ fn masks_choose_by_truth() -> Result<()> {
     assert_eq!(m.cast(DType::F16)?.cast(DType::I32)?.to_vec::<i32>()?, [0, 1, 1, 1]);
     Ok(())
 }
+
+/// The smaller number, the larger one, and whether they were in order.
+#[custom_op]
+fn in_order<T: Real>(x: T, y: T) -> (T, T, T::Mask) {
+    if x <= y {
+        (x, y, true)
+    } else if y < x {
+        let (low, high) = if y < 0 { (y, x + 0) } else { (1 * y, x) };
+        (low, high, false)
+    } else {
+        (x, y, x == y)
+    }
+}
+
+/// Whether `x` is in the interval that belongs to its sign.
+#[custom_op]
+fn is_inside<T: Real>(x: T, limit: T) -> T::Mask {
+    let inside = if x < 0 { -limit <= x } else { x <= limit };
+    if limit < 0 { false } else { inside }
+}
+
+#[test]
+fn an_if_on_data_selects_tuples_and_masks() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0, -3.0, f64::NAN], [4])?;
+    let y = Tensor::from_vec(vec![2.0, 1.0, -4.0, 0.0], [4])?;
+    let (low, high, sorted) = in_order::call(&x, &y)?;
+    assert_eq!(low.to_vec::<f64>()?[..3], [1.0, 1.0, -4.0]);
+    assert_eq!(high.to_vec::<f64>()?[..3], [2.0, 2.0, -3.0]);
+    assert_eq!(sorted.to_vec::<bool>()?, [true, false, false, false]);
+    assert!(low.to_vec::<f64>()?[3].is_nan());
+    assert_eq!(is_inside::call(&x, &y)?.to_vec::<bool>()?, [true, false, false, false]);
+    for op in [in_order::op(), is_inside::op()] {
+        minitensor::testing::opcheck(&op, &[]).into_result()?;
+    }
+    Ok(())
+}

@@ -103,7 +103,7 @@ messages! {
     DIM_IS_ATTR: "the dimension `{}` has the name of an attribute that is not an integer", "rename one of them, or make the attribute an integer";
     UNKNOWN_IN_PREDICATE: "`{}` is neither a dimension nor an attribute", "{}";
     PREDICATE_ATTR: "the attribute `{}` is not a number, so it cannot be compared", "compare dimensions and numeric attributes";
-    ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "remove it; the inputs broadcast to one shape, which is the shape of every output. Write conditions as `where …`";
+    ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "for rows, write `R: Row` and parameters `R`; for loops over a row, `&[T]`. Otherwise remove the clause: the inputs broadcast to one shape, which is the shape of every output, and conditions are written as `where …`";
 
     // Formulas.
     COTANGENTS: "the formula takes {}, but the op returns {}", "take one cotangent for each output; write `_` for one that is not used";

@@ -41,12 +41,22 @@ impl Const {
 }
 
 /// The result of a comparison: `bool` for machine numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a condition on elements",
+    label = "expected the result of a comparison",
+    note = "compare elements, such as `x > 0`, and combine conditions by `&&`, `||` and `!`"
+)]
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// The mask that has this value for every element.
     fn constant(value: bool) -> Self;
 }
 
 /// Any element. It supports equality, a test for truth, and selection by a mask.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element",
+    label = "not an element",
+    note = "an op for one element takes `T` with `T: Float`, one for a row takes `R` with `R: Row`, one for a cell takes `&[T]`"
+)]
 pub trait Element: Copy {
     /// The result of a comparison.
     type Mask: Mask;
@@ -77,6 +87,11 @@ pub trait Element: Copy {
 }
 
 /// Numbers. Integer arithmetic wraps. `-x` in a body becomes [`Num::negative`], which unsigned integers also have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be a number",
+    label = "not known to be a number",
+    note = "bound the dtype variable by `Num`, `Real`, `Int`, `Field` or `Float`"
+)]
 pub trait Num:
     Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + MulAssign
 {
@@ -112,6 +127,11 @@ pub trait Num:
 }
 
 /// Ordered numbers. [`maximum`](Real::maximum) and [`minimum`](Real::minimum) propagate NaN, as in the Array API.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be an ordered number",
+    label = "not known to be ordered",
+    note = "bound the dtype variable by `Real`, `Int` or `Float`; complex numbers have no order"
+)]
 pub trait Real: Num {
     /// `self < other`.
     fn less(self, other: Self) -> Self::Mask;
@@ -147,6 +167,23 @@ pub trait Real: Num {
     fn floor_divide(self, other: Self) -> Self;
     /// Python's `%`: has the sign of the divisor. For integers, 0 if the divisor is 0, as in NumPy.
     fn remainder(self, other: Self) -> Self;
+    /// `lo` below `lo`, `hi` above `hi`, otherwise `self`, also if it is NaN. Rust's `clamp` without its panics.
+    #[inline(always)]
+    fn clip(self, lo: Self, hi: Self) -> Self {
+        Self::select(self.less(lo), lo, Self::select(self.greater(hi), hi, self))
+    }
+    /// The quotient that leaves a remainder ≥ 0, as in Rust. For integers, 0 if the divisor is 0.
+    #[inline(always)]
+    fn div_euclid(self, other: Self) -> Self {
+        let is_negative = self.remainder(other).less(Self::zero());
+        self.floor_divide(other) + Self::select(is_negative, Self::one(), Self::zero())
+    }
+    /// The remainder ≥ 0, as in Rust. For integers, 0 if the divisor is 0.
+    #[inline(always)]
+    fn rem_euclid(self, other: Self) -> Self {
+        let rest = self.remainder(other);
+        Self::select(rest.less(Self::zero()), rest - other, rest)
+    }
     /// True if the number is NaN.
     fn isnan(self) -> Self::Mask;
     /// True if the number is +∞ or −∞.
@@ -156,6 +193,11 @@ pub trait Real: Num {
 }
 
 /// Integers. A shift by the width or more returns 0 (−1 for a negative number shifted right).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be an integer",
+    label = "not known to be an integer",
+    note = "bound the dtype variable by `Int`"
+)]
 pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// `self ^ other`.
     fn bitwise_xor(self, other: Self) -> Self;
@@ -166,6 +208,11 @@ pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output 
 }
 
 /// Floats and complex numbers: division and the analytic functions.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be a floating-point or complex number",
+    label = "not known to be floating-point or complex",
+    note = "bound the dtype variable by `Field` or `Float`"
+)]
 pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     /// `self / other` without intermediate overflow. `/` in an element body becomes this method. The `/` operator of
     /// complex numbers squares the divisor, which may overflow.
@@ -192,6 +239,16 @@ pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     fn log2(self) -> Self;
     /// Logarithm to base 10.
     fn log10(self) -> Self;
+    /// Logarithm to any base, as a quotient of natural logarithms.
+    #[inline(always)]
+    fn log_base(self, base: Self) -> Self {
+        self.log().divide(base.log())
+    }
+    /// Sine and cosine of radians.
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        (self.sin(), self.cos())
+    }
     /// Sine of radians.
     fn sin(self) -> Self;
     /// Cosine of radians.
@@ -237,6 +294,11 @@ pub(crate) fn sigmoid_and_slope<S: Float>(x: S) -> (S, S) {
 }
 
 /// Real floating-point numbers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to be a floating-point number",
+    label = "not known to be floating-point",
+    note = "bound the dtype variable by `Float`"
+)]
 pub trait Float: Real + Field + Rem<Output = Self> {
     /// Not a number.
     fn nan() -> Self;
@@ -246,6 +308,21 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn epsilon() -> Self;
     /// True if the number is neither NaN nor infinite.
     fn isfinite(self) -> Self::Mask;
+    /// The part after the decimal point, with the sign of the number.
+    #[inline(always)]
+    fn fract(self) -> Self {
+        self - self.trunc()
+    }
+    /// Converts degrees to radians.
+    #[inline(always)]
+    fn to_radians(self) -> Self {
+        self * lit(std::f64::consts::PI / 180.0)
+    }
+    /// Converts radians to degrees.
+    #[inline(always)]
+    fn to_degrees(self) -> Self {
+        self * lit(180.0 / std::f64::consts::PI)
+    }
     /// `1 / √x`.
     fn rsqrt(self) -> Self;
     /// Cube root.
@@ -293,6 +370,11 @@ pub trait Float: Real + Field + Rem<Output = Self> {
 }
 
 /// A type that is stored in memory and that loops can run over. Cell bodies use these types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number in memory",
+    label = "not a number in memory",
+    note = "only the body of a cell op, with parameters such as `&[T]`, runs at numbers in memory; the bodies of other ops also run at numbers that record what is computed"
+)]
 pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + std::fmt::Debug + 'static {
     /// The type in memory: `Self`, but [`Truth`](crate::Truth) for `bool`.
     type Stored: Copy + Send + Sync + 'static;

@@ -140,6 +140,11 @@ impl Reduction {
 ///     e / e.sum()
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a row",
+    label = "not a row",
+    note = "only the body of an op with `R: Row` and a `shape` clause can reduce rows"
+)]
 pub trait Row: Float {
     /// A position in the row: one integer for each row.
     type Index: Copy;

@@ -57,10 +57,7 @@ pub fn gathers(method: &Ident) -> bool {
 }
 
 pub fn of(op: &Op) -> Levels {
-    let variables = op.generics.iter().map(|g| g.ident.to_string()).collect();
-    let names = op.inputs.iter().map(|input| (text(&input.ident), Passes::Row(0))).collect();
-    let mut walk = Walk { variables, scopes: vec![names], count: 0, most: 0, certain: true, runs: false };
-    walk.block(&op.function.block);
+    let walk = walk(op);
     let reductions = walk.count.min(MOST_REDUCTIONS);
     let (most, runs) = (walk.most.min(MOST_LEVELS), walk.runs);
     match walk.certain {
@@ -68,6 +65,21 @@ pub fn of(op: &Op) -> Levels {
         // Every possible number of passes is compiled. The limit is lower for a body that cannot be followed.
         false => Levels { reductions: MOST_REDUCTIONS, least: 0, most: MOST_LEVELS - 1, runs },
     }
+}
+
+/// The number of reductions, and of those that depend on one another, if either certainly exceeds its limit.
+pub fn excess(op: &Op) -> Option<(usize, usize)> {
+    let walk = walk(op);
+    let exceeds = walk.count > MOST_REDUCTIONS || walk.most > MOST_LEVELS;
+    (walk.certain && exceeds).then_some((walk.count, walk.most))
+}
+
+fn walk(op: &Op) -> Walk {
+    let variables = op.generics.iter().map(|g| g.ident.to_string()).collect();
+    let names = op.inputs.iter().map(|input| (text(&input.ident), Passes::Row(0))).collect();
+    let mut walk = Walk { variables, scopes: vec![names], count: 0, most: 0, certain: true, runs: false };
+    walk.block(&op.function.block);
+    walk
 }
 
 /// The number of passes needed to know a value.

@@ -1,9 +1,13 @@
 //! The rules for row bodies.
 
 use minitensor_schema::grammar::{Dim, DimKind, NamedDims};
+use syn::ExprMethodCall;
+use syn::visit::{self, Visit};
 
 use crate::ast::{Arity, Elem, Input, Level, Op, spelling, text};
-use crate::body::levels::MOST_REDUCTIONS;
+use crate::body::extent;
+use crate::body::levels::{self, MOST_LEVELS, MOST_REDUCTIONS};
+use crate::body::methods::ROW_FUNCTIONS;
 use crate::diag::{Diag, messages};
 
 /// The rules also hold for cell bodies with a program of rows. All rows must have one length, which a required input determines. Every output must have batch dimensions.
@@ -35,6 +39,7 @@ pub fn row(op: &Op, diag: &mut Diag) {
     }
     let is_truth = |elem| matches!(elem, Elem::Mask(_));
     if let Some(word) = &op.precompiled {
+        functions(op, diag);
         let masks = op.inputs.iter().map(|i| i.elem).chain(op.outputs.iter().map(|o| o.elem)).any(is_truth);
         if masks || op.outputs.iter().any(|o| matches!(o.elem, Elem::Fixed(_))) {
             diag.error(word, &messages::PRECOMPILED_DTYPES, &[op.ident()]);
@@ -77,5 +82,42 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let is_row = |i: &crate::ast::Input| shape.input(&text(&i.ident)).is_some_and(|named| !named.dims.core.is_empty());
     if !op.inputs.iter().any(|i| i.arity == Arity::One && is_row(i)) {
         diag.error(op.ident(), &messages::ROW_NONE, &[op.ident()]);
+    }
+}
+
+/// A result with a value for each element needs the dimension of the row. A precompiled body has a limited number of reductions.
+pub fn results(op: &Op, diag: &mut Diag) {
+    let (Level::Row, Some(shape)) = (op.level, &op.shape) else { return };
+    let outputs: Vec<_> = op.returned().collect();
+    for (k, result) in extent::along_the_row(op) {
+        let (at, output) = outputs[k];
+        let is_one = shape.output(&text(&output.ident), at).is_some_and(|named| named.dims.core.is_empty());
+        if is_one {
+            diag.error(
+                &result,
+                &messages::ROW_VARIES,
+                &[&minitensor_schema::suggestion::shortened(&crate::lower::shown(&result)), &output.ident],
+            );
+        }
+    }
+    if let (Some(word), Some((count, depth))) = (&op.precompiled, levels::excess(op)) {
+        let limits: [&dyn std::fmt::Display; 4] = [&count, &depth, &MOST_REDUCTIONS, &MOST_LEVELS];
+        diag.error(word, &messages::PRECOMPILED_MANY, &limits);
+    }
+}
+
+/// A precompiled body has no functions of the whole row.
+fn functions(op: &Op, diag: &mut Diag) {
+    struct Calls<'a>(&'a mut Diag);
+    impl<'a> Visit<'a> for Calls<'_> {
+        fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
+            if ROW_FUNCTIONS.iter().any(|name| call.method == name) {
+                self.0.error(&call.method, &messages::PRECOMPILED_FUNCTION, &[&call.method]);
+            }
+            visit::visit_expr_method_call(self, call);
+        }
+    }
+    if op.level == Level::Row {
+        Calls(diag).visit_block(&op.function.block);
     }
 }

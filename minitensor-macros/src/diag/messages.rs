@@ -17,6 +17,8 @@ messages! {
     UNKNOWN_CLAUSE: "unknown clause `{}`", "{}";
     DOUBLED_CLAUSE: "duplicate clause `{}`", "remove one of them";
     NO_CUDA: "the clause `{}` is not supported yet", "remove it; the op runs on the CPU";
+    SINCE_ZERO: "the first version of a package is 1", "write `since = 1`, or remove the clause";
+    DOUBLED_ALIAS: "the op already has the name `{}`", "remove the alias";
     NOT_AN_AXIS: "the default axis must be an integer or `None`", "write `axis = -1`, or `axis = None` if the caller may choose several axes or all";
     NOT_A_BACKWARD: "expected a gradient", "write `auto`, `none`, the path of a function, or a formula such as `|d_out| { x: d_out * 2.0 }`";
 
@@ -32,8 +34,14 @@ messages! {
     NO_BOUND: "the dtype variable `{}` has no bound", "write `{}: Float`; the traits are {}";
     BOUND: "the bound `{}` does not determine the dtypes of `{}`", "the traits are {}";
     TWO_BOUNDS: "the dtype variable `{}` has two bounds", "keep the stronger one: `Float` implies `Real` and `Field`, which imply `Num`";
+    NO_COMMON_DTYPE: "no dtype satisfies both bounds of `{}`", "keep one; two tensors of different kinds have two variables, as in `<T: Float, U: Int>(x: T, y: U)`";
     VARIABLE_NAME: "`{}` is not a valid name of a dtype variable", "it is the name of a trait of elements; choose another name, such as `T`";
     UNUSED_VARIABLE: "no tensor parameter has the dtype `{}`", "use it for a parameter, or remove it";
+
+    // Helpers.
+    HELPER_CLAUSE: "`#[op_fn]` has no such argument", "write `#[op_fn]`; only the path of minitensor can be set, as in `#[op_fn(crate = path)]`";
+    HELPER_CONST: "a helper of ops cannot be `const`", "remove `const`; the arithmetic of elements is not available at compile time";
+    HELPER_VARIABLE: "the helper `{}` has no dtype variable", "declare one, such as `fn {}<T: Float>(x: T)`; the traits are {}. A function on tensors or plain numbers needs no `#[op_fn]`";
 
     // Parameters.
     PARAMETER_NAME: "`{}` is not a valid name of a parameter", "Rust reads it as a value in a pattern; choose another name";
@@ -67,6 +75,11 @@ messages! {
     CELL_FILLS_NOTHING: "the op `{}` has no output", "add a parameter `out: &mut [T]`, and name it in the `shape` clause";
     TENSOR_RETURNS: "a tensor op cannot return `{}`", "return `Tensor`, a tuple of tensors, `Vec<Tensor>`, or a `Result` of one of these";
 
+    // Bodies over whole tensors.
+    TENSOR_OPERATOR: "`{}` is a tensor, which has no operator `{}`", "call an op: `{}::call(x, y)?`; the built-in ops are in the crate `minitensor_ops`";
+    TENSOR_METHOD: "`{}` is a tensor, which has no method `{}`", "call an op: `{}::call(x)?`; the built-in ops are in the crate `minitensor_ops`";
+    TENSOR_TRY: "`{}` is a tensor, not a `Result`", "remove the `?`; calls of ops return a `Result`";
+
     // The shape clause.
     CELL_NEEDS_SHAPE: "the op `{}` works on cells, but has no `shape` clause", "describe its input and output dimensions, such as `shape = (x: [.., n]) -> [.., n]`";
     RANK: "`{}` has rank {} here, but its type `{}` has rank {}", "write the same number of dimensions in both";
@@ -84,6 +97,8 @@ messages! {
     ROW_MASK: "`{}` must have one value for each element of a row, but has {} here", "write `[.., n]`, or take one number for each row as `R`";
     PRECOMPILED_DTYPES: "the op `{}` has conditions or positions among its tensors, so it cannot be `precompiled`", "remove the clause `precompiled`";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
+    ROW_VARIES: "`{}` has a value for each element of the row, but the output `{}` has one for each row", "reduce it, as in `x.sum()`, or declare the output as `[.., n]`";
+    PRECOMPILED_MANY: "the body has {} reductions, {} of which depend on one another", "a `precompiled` body can have {}, of which {} depend on one another; remove `precompiled`";
     PROGRAM_LEVEL: "only a cell op can have the clause `program`", "remove it; the program of another op is its body";
     PRECOMPILED_LEVEL: "only an element or row op can be `precompiled`", "remove it; the loops of other ops are always compiled with the crate";
     PRECOMPILED_FUNCTION: "a `precompiled` body cannot call `{}`, which is a function of the whole row", "remove the clause `precompiled`";
@@ -107,14 +122,38 @@ messages! {
 
     // Element bodies.
     IF_WITHOUT_ELSE: "an `if` on data needs an `else`", "both branches are computed for every element, and one value is selected; write `else { … }`";
-    IF_TUPLE: "an `if` on data must have a single value", "write one `if` for each value";
     LEAVES_IF: "`{}` cannot leave an `if` on data", "both branches are computed for every element; make the result the value of the `if`";
     ASSIGNS_IN_IF: "`{}` is assigned inside an `if` on data", "both branches are computed for every element; write `{} = if … { … } else { {} };`";
     WHILE: "`while` on data is not supported, because each element may end at another time", "use `for` with a fixed count";
     MATCH: "`match` on data is not supported, because each element may take another arm", "use `if`/`else`";
     AMBIGUOUS: "the dtype of `{}` is ambiguous: {}", "annotate it, such as `let c: T = …;`";
-    FRACTION: "`{}` cannot be represented by the integers that `{}` admits", "bound `{}` by `Float`, or use an integer";
-    FALSE_FRIEND: "elements have no `{}`", "write `{}`, which {}";
+    FRACTION: "`{}` cannot be represented by the integers among the dtypes of `{}`", "bound `{}` by `Float`, or use an integer";
+    NO_METHOD: "elements have no method `{}`", "{}";
+    NO_MASK_METHOD: "masks have no method `{}`", "{}";
+    ROW_METHOD: "`{}` reduces a row, but `{}` is one element", "write the op for rows: `fn op<R: Row>(x: R) -> R` with a clause such as `shape = (x: [.., n]) -> [.., n]`";
+    SLICE_METHOD: "`{}` is a slice, which has no method `{}`", "write the op for rows, `R: Row`, or call a function of `minitensor::kernels::rows`, such as `rows::sum(x)`";
+    ARGUMENTS: "`{}` takes {}, got {}", "docs/defining-ops.md lists the methods of elements and rows";
+    WEAK_BOUND: "`{}` is not defined for every dtype of `{}`", "bound `{}` by {} instead of `{}`{}";
+    MIXED_DTYPES: "`{}` has the dtype `{}`, but `{}` has the dtype `{}`", "use the variable `{}` for both, so that they are promoted to one dtype";
+    MIXED_RESULT: "`{}` has the dtype `{}`, but the result has the dtype `{}`", "return `{}`, or use one variable for both";
+    MASK_OPERAND: "`{}` is a mask, not a number", "write `if {} { 1.0 } else { 0.0 }`";
+    MASK_RESULT: "`{}` is a mask, but the function returns `{}`", "return `{}::Mask`, or write `if {} { 1.0 } else { 0.0 }`";
+    ELEMENT_RESULT: "`{}` is a number, but the function returns `{}::Mask`", "return a comparison, such as `{} != 0`";
+    NOT_A_CONDITION: "`{}` is a number, not a condition", "compare it, such as `{} != 0`";
+    OPTIONAL_OPERAND: "`{}` may be absent", "handle both cases: `match {} { Some(value) => …, None => … }`";
+    INDEX_OPERAND: "`{}` is an index, not a number", "`x.at({})` is the element of `x` at this index, and `x.position()` the index of each element";
+    NOT_AN_INDEX: "`{}` is not an index", "declare an input `index: R::Index` with the dimensions `[..]`, or select by `x.position()`";
+    PLACE_OPERAND: "`{}` is a reference to an element", "write `*{}`";
+    DEREFERENCED: "`{}` is an element, not a reference", "write `{}` without `*`";
+    FLAG_OPERAND: "`{}` is a `bool`, not a number", "write `if {} { … } else { … }`";
+    RUST_OPERAND: "`{}` is {}, not a number", "compute numbers from it first; attributes of the types `f64`, `i64` and `usize` are numbers";
+    PLACES: "the places of `shift` must be a known integer, got `{}`", "write an integer or an `i64` attribute; `take` reads an element at a computed position";
+    POWER: "the exponent of `powi` must be an integer, got `{}`", "write `pow({})`";
+    ELEMENT_IS_NO_LIST: "`{}` is one element, not a list", "the body runs once for each element; use `R: Row` for reductions, and `&[T]` for loops over a row";
+    ROW_IS_NO_LIST: "`{}` is one element of the row, not a list", "write the body for one element, with `x.sum()`, `x.count()` and `x.at(index)` for the whole row; use `&[T]` for loops over a row";
+    COUNT: "a loop cannot run up to data, because each element may end at another time", "use a `usize` attribute as the count";
+    SHOWS_DATA: "`{}!` cannot show `{}`, because it has no value when the body is recorded or differentiated", "remove it, and show the tensors where the op is called";
+    TESTS_DATA: "`{}!` cannot test `{}`, because it has no value when the body is recorded or differentiated", "state conditions on attributes and dimensions as `where …`, or test the tensors where the op is called";
     CAST: "data cannot be cast to `{}`", "the elements of a body keep their dtype; convert the tensor with another op";
 
     // AttrEnum.

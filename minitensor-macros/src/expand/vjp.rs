@@ -66,7 +66,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
         program: None,
     };
     vjp.function = function(op, &vjp, &cotangents, &wrt);
-    crate::lower::one_mask(op, &quote!(__private), &mut vjp.function);
+    crate::lower::one_mask(&op.generics, &quote!(__private), &mut vjp.function);
     Some(Vjp { op: vjp, wrt })
 }
 

@@ -1,45 +1,42 @@
-//! Lowers an element body to generic Rust. The macro rewrites syntax that Rust cannot overload (a literal as an operand of
-//! data, comparisons, `if`, `&&`, `||`). Types do the rest.
+//! Lowers a body to generic Rust. The macro rewrites syntax that Rust cannot overload (a literal as an operand of data,
+//! comparisons, `if`, `&&`, `||`). Types do the rest. In a body of machine numbers, only literals are rewritten.
 
 mod branch;
 mod call;
+mod machine;
+mod operand;
+
+pub use operand::shown;
 
 use std::collections::BTreeSet;
-use std::mem;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Block, Expr, Pat, Stmt, Type, UnOp, parse_quote};
 
-use crate::ast::{Elem, Op, Returns, Role};
-use crate::body::{Scopes, ValueKind, fraction};
+use crate::ast::{Elem, spelling};
+use crate::body::{Certain, Head, Scopes, ValueKind, certain, fraction};
 use crate::diag::{Message, error, messages};
-use crate::dtype::DTypeSet;
+use crate::dtype::{DType, DTypeSet};
 
 pub struct Lowering<'a> {
-    op: &'a Op,
+    head: &'a Head,
     rt: &'a TokenStream,
     scopes: Scopes,
     pub errors: Vec<syn::Error>,
     /// The `let`s that hold data although their initial value is a literal.
     pub promoted: BTreeSet<usize>,
     lets: usize,
-    /// The element types that the function returns.
-    returned: Vec<Elem>,
 }
 
 impl<'a> Lowering<'a> {
-    pub fn new(op: &'a Op, rt: &'a TokenStream, promoted: BTreeSet<usize>) -> Self {
-        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem).collect();
-        Lowering { op, rt, scopes: Scopes::new(op), errors: vec![], promoted, lets: 0, returned }
+    pub fn new(head: &'a Head, rt: &'a TokenStream, promoted: BTreeSet<usize>) -> Self {
+        Lowering { head, rt, scopes: Scopes::new(head), errors: vec![], promoted, lets: 0 }
     }
 
     pub fn body(&mut self, block: &mut Block) {
-        let returned = mem::take(&mut self.returned);
-        let want = (self.op.returns != Returns::Nothing).then_some(&returned[..]);
-        self.returned.clone_from(&returned);
-        self.block(block, want);
+        self.block(block, self.head.returned.as_deref());
     }
 
     /// Reports an error, and replaces the expression by one of any type, so that rustc reports no further error.
@@ -52,19 +49,19 @@ impl<'a> Lowering<'a> {
 
     /// The dtype variable of a literal if nothing else determines it: the only one.
     fn only_variable(&self) -> Option<usize> {
-        (self.op.generics.len() == 1).then_some(0)
+        (self.head.generics.len() == 1).then_some(0)
     }
 
     /// Converts a static value to an element or a mask.
     fn coerce(&mut self, expr: &mut Expr, value: ValueKind, to: Elem) {
-        if !value.is_static() || matches!(expr, Expr::Macro(_)) {
+        if !value.is_static() || matches!(expr, Expr::Macro(_)) || self.is_unknown(expr, value) {
             return;
         }
         let rt = self.rt;
         let span = expr.span();
         let bare = without_parens(expr);
         let (Elem::Generic(i) | Elem::Mask(i)) = to else { return };
-        let generic = &self.op.generics[i];
+        let generic = &self.head.generics[i];
         let variable = &generic.ident;
         if let Elem::Mask(_) = to {
             let mask = quote_spanned!(span=> <<#variable as #rt::Element>::Mask as #rt::Mask>::constant(#bare));
@@ -74,7 +71,7 @@ impl<'a> Lowering<'a> {
         if !generic.bound.dtypes.intersection(DTypeSet::INT).is_empty()
             && let Some(literal) = fraction(expr)
         {
-            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &generic.bound.name, variable]);
+            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, variable, variable]);
             return;
         }
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));
@@ -100,7 +97,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn variables(&self) -> String {
-        let names: Vec<_> = self.op.generics.iter().map(|g| format!("`{}`", g.ident)).collect();
+        let names: Vec<_> = self.head.generics.iter().map(|g| format!("`{}`", g.ident)).collect();
         names.join(" or ")
     }
 
@@ -117,7 +114,8 @@ impl<'a> Lowering<'a> {
                 Stmt::Expr(expr, _) => {
                     self.value(expr, None);
                 }
-                Stmt::Item(_) | Stmt::Macro(_) => {}
+                Stmt::Macro(stmt) => _ = self.wrong_macro(&stmt.mac),
+                Stmt::Item(_) => {}
             }
         }
         self.scopes.pop();
@@ -129,7 +127,8 @@ impl<'a> Lowering<'a> {
         self.lets += 1;
         let Some(init) = &mut local.init else {
             // Declared without a value and assigned later. It is assumed to be data.
-            self.scopes.bind_pattern(&local.pat, ValueKind::Data(self.only_variable()), Some(id));
+            let value = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
+            self.scopes.bind_pattern(&local.pat, value, Some(id));
             return;
         };
         if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
@@ -146,12 +145,32 @@ impl<'a> Lowering<'a> {
             Pat::Type(pattern) => self.annotation(&pattern.ty),
             _ => None,
         };
+        let many = match &local.pat {
+            Pat::Type(pattern) => self.many(&pattern.ty),
+            _ => None,
+        };
+        let known = certain::declared(&local.pat, self.head).or_else(|| self.certain(&init.expr));
+        if let (Pat::Type(pattern), Some(Certain::Element(_))) = (&local.pat, self.certain(&init.expr))
+            && DType::of_rust(&spelling(&pattern.ty)).is_some()
+            && spelling(&pattern.ty) != "f32"
+        {
+            self.errors.push(error(&pattern.ty, &messages::CONCRETE_LET, &[&spelling(&pattern.ty)]));
+        }
         let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
         if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
             value = ValueKind::Data(Some(i));
         }
+        if let Some(i) = many {
+            value = ValueKind::Many(Some(i));
+        }
         let value = self.promote(id, &mut init.expr, value);
         self.scopes.bind_pattern(&local.pat, value, Some(id));
+        let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
+        if let Pat::Ident(name) = pattern
+            && !self.head.is_machine()
+        {
+            self.scopes.know(&name.ident, known);
+        }
     }
 
     fn promote(&mut self, id: usize, expr: &mut Expr, value: ValueKind) -> ValueKind {
@@ -165,10 +184,10 @@ impl<'a> Lowering<'a> {
     /// The dtype variable in the type of a `let`.
     fn annotation(&mut self, ty: &Type) -> Option<Elem> {
         let name = ty.to_token_stream().to_string().replace(' ', "");
-        if matches!(name.as_str(), "f32" | "f16" | "bf16") {
+        if matches!(name.as_str(), "f32" | "f16" | "bf16") && !self.head.is_machine() {
             self.errors.push(error(ty, &messages::CONCRETE_LET, &[&name]));
         }
-        let generics = &self.op.generics;
+        let generics = &self.head.generics;
         let generic = generics.iter().position(|g| g.ident == name).map(Elem::Generic);
         generic.or_else(|| generics.iter().position(|g| name == format!("{}::Mask", g.ident)).map(Elem::Mask))
     }
@@ -191,6 +210,12 @@ impl<'a> Lowering<'a> {
                     .fold(ValueKind::Data(None), ValueKind::join)
             }
             _ => {
+                if let Some([to]) = want
+                    && self.wrong_result(expr, *to)
+                {
+                    *expr = placeholder();
+                    return ValueKind::Data(None);
+                }
                 let value = self.plain(expr);
                 if let Some([to]) = want {
                     self.coerce(expr, value, *to);
@@ -207,8 +232,16 @@ impl<'a> Lowering<'a> {
                 syn::Lit::Float(_) => ValueKind::Float,
                 _ => ValueKind::Static,
             },
-            Expr::Path(path) => self.scopes.path(&path.path, self.op),
+            Expr::Path(path) => self.scopes.path(&path.path, self.head),
             Expr::Binary(_) => self.binary(expr),
+            Expr::Unary(unary) if self.wrong_unary(&unary.op, &unary.expr) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
+            }
+            Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
+            }
             Expr::Unary(unary) => {
                 let value = self.value(&mut unary.expr, None);
                 if matches!(unary.op, UnOp::Neg(_)) && value.is_data() {
@@ -236,9 +269,16 @@ impl<'a> Lowering<'a> {
             Expr::Field(inner) => self.value(&mut inner.base, None),
             Expr::Index(inner) => {
                 self.value(&mut inner.index, None);
-                self.value(&mut inner.expr, None)
+                match self.value(&mut inner.expr, None) {
+                    ValueKind::Many(variable) if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Data(variable),
+                    value => value,
+                }
             }
-            Expr::Tuple(tuple) => self.list(tuple.elems.iter_mut()),
+            Expr::Tuple(tuple) => match self.list(tuple.elems.iter_mut()) {
+                // The elements of a tuple may have different types.
+                _ if self.head.is_machine() => ValueKind::Static,
+                value => value,
+            },
             Expr::Array(array) => {
                 let value = self.list(array.elems.iter_mut());
                 if let ValueKind::Data(variable) = value {
@@ -247,9 +287,16 @@ impl<'a> Lowering<'a> {
                         self.coerce_beside(e, each, variable, true);
                     }
                 }
-                value
+                value.collected(self.head)
             }
-            Expr::Repeat(array) => self.value(&mut array.expr, None),
+            Expr::Repeat(array) => self.value(&mut array.expr, None).collected(self.head),
+            Expr::Let(condition)
+                if matches!(self.certain(&condition.expr), Some(Certain::Element(_) | Certain::Mask(_))) =>
+            {
+                let at = condition.let_token;
+                self.mistake(expr, at, &messages::MATCH, &[]);
+                ValueKind::Flag
+            }
             Expr::Let(condition) => {
                 let bound = match self.value(&mut condition.expr, None) {
                     ValueKind::Option(variable) => ValueKind::Data(variable),
@@ -260,23 +307,39 @@ impl<'a> Lowering<'a> {
             }
             Expr::Closure(closure) => {
                 self.scopes.push();
-                let data = ValueKind::Data(self.only_variable());
+                let data =
+                    if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
                 closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
                 self.value(&mut closure.body, None);
                 self.scopes.pop();
                 ValueKind::Static
             }
             Expr::Return(returned) => {
-                let want = self.returned.clone();
                 if let Some(inner) = &mut returned.expr {
-                    self.value(inner, Some(&want));
+                    self.value(inner, self.head.returned.as_deref());
                 }
                 ValueKind::Data(None)
             }
             Expr::ForLoop(each) => {
+                let end = match &*each.expr {
+                    Expr::Range(range) => range.end.as_deref().and_then(|end| self.certain(end)),
+                    _ => None,
+                };
+                if matches!(end, Some(Certain::Element(_))) {
+                    let at = each.expr.clone();
+                    self.mistake(expr, at, &messages::COUNT, &[]);
+                    return ValueKind::Static;
+                }
+                if self.wrong_list(&each.expr, &each.expr) {
+                    *expr = placeholder();
+                    return ValueKind::Static;
+                }
                 let value = self.value(&mut each.expr, None);
                 self.scopes.push();
-                self.scopes.bind_pattern(&each.pat, value, None);
+                match self.head.is_machine() {
+                    true => self.bind_item(&each.pat, &self.items(&each.expr)),
+                    false => self.scopes.bind_pattern(&each.pat, value, None),
+                }
                 self.block(&mut each.body, None);
                 self.scopes.pop();
                 ValueKind::Static
@@ -286,7 +349,7 @@ impl<'a> Lowering<'a> {
                 let condition = self.value(&mut each.cond, None);
                 self.block(&mut each.body, None);
                 self.scopes.pop();
-                if condition.is_data() {
+                if condition.is_data() && !self.head.is_machine() {
                     let at = each.while_token;
                     self.mistake(expr, at, &messages::WHILE, &[]);
                 }
@@ -299,6 +362,10 @@ impl<'a> Lowering<'a> {
             Expr::Range(range) => {
                 let ends = [&mut range.start, &mut range.end].into_iter().flatten();
                 ends.map(|e| self.value(e, None)).fold(ValueKind::Static, ValueKind::join)
+            }
+            Expr::Macro(mac) if self.wrong_macro(&mac.mac) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
             }
             Expr::Macro(mac) if mac.mac.path.is_ident("matches") => ValueKind::Flag,
             _ => ValueKind::Static,
@@ -313,6 +380,7 @@ impl<'a> Lowering<'a> {
     fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.
+            ValueKind::Data(Some(_)) if matches!(self.certain(right), Some(Certain::Mask(_))) => None,
             ValueKind::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
             _ => None,
         };

@@ -25,6 +25,8 @@ pub struct Lowered {
     pub saved_outputs: Vec<usize>,
     /// Inputs whose gradient is `none`.
     pub without: Vec<usize>,
+    /// The names of the ops that it calls.
+    pub calls: Vec<String>,
 }
 
 pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowered> {
@@ -76,7 +78,8 @@ fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
     };
     let all = |positions: &BTreeSet<usize>| positions.iter().copied().collect();
     let (saved_inputs, saved_outputs) = (all(&gradient.saved_inputs), all(&gradient.saved_outputs));
-    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone() }
+    let calls = writer.ops.keys().cloned().collect();
+    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone(), calls }
 }
 
 /// For each `let`, the input whose gradient is its only user, so that it is computed only for that gradient. A `let` stays

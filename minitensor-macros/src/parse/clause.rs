@@ -161,7 +161,13 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         "alias" => clauses.aliases = aliases(input)?,
         "tune" => clauses.tune = tuned(input)?,
         "program" => clauses.program = Some(input.parse()?),
-        "since" => clauses.since = Some(input.parse::<LitInt>()?.base10_parse()?),
+        "since" => {
+            let version: LitInt = input.parse()?;
+            clauses.since = match version.base10_parse()? {
+                0 => return Err(error(version, &messages::SINCE_ZERO, &[])),
+                since => Some(since),
+            }
+        }
         _ => clauses.runtime = Some(Path::parse_mod_style(input)?),
     }
     Ok(())

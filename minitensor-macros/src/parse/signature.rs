@@ -1,6 +1,6 @@
 //! The signature of the function. The types of its parameters determine their roles and the level of the op.
 
-mod param;
+pub mod param;
 
 use quote::ToTokens;
 use syn::{
@@ -10,7 +10,7 @@ use syn::{
 
 use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
-use crate::dtype::{Bound, DType};
+use crate::dtype::{Bound, DType, DTypeSet};
 use minitensor_schema::grammar::Shape;
 use param::{Param, is_index, param, variable};
 
@@ -198,7 +198,17 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
         match bounds.iter().find(|b| !matches!(b, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())) {
             Some(extra) => diag.error(extra, &messages::BOUND, &[&spelling(extra), variable, &names]),
             None if bounds.is_empty() => diag.error(variable, &messages::NO_BOUND, &[variable, variable, &names]),
-            None => diag.error(bounds[1], &messages::TWO_BOUNDS, &[variable]),
+            None => {
+                let known = bounds
+                    .iter()
+                    .filter_map(|b| if let TypeParamBound::Trait(t) = b { known_bound(&t.path) } else { None });
+                let dtypes = known.map(|bound| bound.dtypes).reduce(DTypeSet::intersection);
+                let message = match dtypes {
+                    Some(dtypes) if dtypes.is_empty() => &messages::NO_COMMON_DTYPE,
+                    _ => &messages::TWO_BOUNDS,
+                };
+                diag.error(bounds[1], message, &[variable]);
+            }
         }
         return None;
     };
@@ -209,7 +219,7 @@ fn bound(variable: &Ident, bounds: &[&TypeParamBound], diag: &mut Diag) -> Optio
     known
 }
 
-fn known_bound(path: &Path) -> Option<Bound> {
+pub fn known_bound(path: &Path) -> Option<Bound> {
     Bound::named(&path.segments.last()?.ident.to_string())
 }
 
@@ -329,7 +339,7 @@ fn tensor_returns(ty: &Type) -> Option<(Returns, usize)> {
 
 // Parsing of types.
 
-fn ident_type(ident: &Ident) -> Type {
+pub fn ident_type(ident: &Ident) -> Type {
     Type::Path(TypePath { attrs: vec![], qself: None, path: ident.clone().into() })
 }
 
@@ -342,7 +352,7 @@ fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     type_argument(&path.path.segments.last().filter(|s| s.ident == name)?.arguments)
 }
 
-fn option(ty: &Type) -> Option<&Type> {
+pub fn option(ty: &Type) -> Option<&Type> {
     wrapped(ty, "Option")
 }
 

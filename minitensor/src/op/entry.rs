@@ -1,4 +1,4 @@
-//! [`OpEntry`] and [`KernelEntry`]: the entries by which the registry finds definitions and kernels.
+//! [`OpEntry`], [`CallsEntry`] and [`KernelEntry`]: the entries by which the registry finds definitions and kernels.
 
 use super::def::OpDef;
 use super::kernel::Kernels;
@@ -11,6 +11,15 @@ pub struct OpEntry {
     pub kernels: Option<Kernels>,
 }
 inventory::collect!(OpEntry);
+
+/// The ops that the gradient formula of an op calls.
+pub struct CallsEntry {
+    /// The op with the formula.
+    pub op: &'static OpDef,
+    /// The names of the ops that it calls.
+    pub calls: &'static [&'static str],
+}
+inventory::collect!(CallsEntry);
 
 /// The entry by which a crate adds kernels to an op of any crate.
 pub struct KernelEntry {

@@ -17,7 +17,7 @@ pub use row::*;
 pub use inventory;
 pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
-pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, lit, map};
+pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, map};
 pub use ndarray;
 
 pub use crate::attr::{Attr, AttrEnum, AttrKind, FromAttr, uniform};
@@ -37,6 +37,30 @@ macro_rules! comparisons {
     )*};
 }
 comparisons!(less: Real, less_equal: Real, greater: Real, greater_equal: Real, equal: Element, not_equal: Element);
+
+/// A value that becomes an element: a literal, an attribute, or what the body computes from them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number",
+    label = "expected a number or an element",
+    note = "literals and attributes of the types `f64`, `i64` and `usize` become elements"
+)]
+pub trait Literal {
+    #[doc(hidden)]
+    fn value(self) -> Const;
+}
+#[diagnostic::do_not_recommend]
+impl<V: Into<Const>> Literal for V {
+    #[inline(always)]
+    fn value(self) -> Const {
+        self.into()
+    }
+}
+
+/// A literal or an attribute as an element.
+#[inline(always)]
+pub fn lit<T: Element>(value: impl Literal) -> T {
+    T::constant(value.value())
+}
 
 /// `if`/`else` on elements.
 #[inline(always)]

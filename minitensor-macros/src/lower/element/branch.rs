@@ -1,21 +1,27 @@
 //! `if` and `match`. With a condition on data, both branches are computed and one is selected. With a known condition, the
 //! code is unchanged.
 
+use proc_macro2::Span;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprBlock, Pat, Stmt};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Elem;
-use crate::body::{ValueKind, branch_mistakes};
+use crate::body::{Certain, ValueKind, branch_mistakes};
 use crate::diag::messages;
+use crate::hygiene::local;
 
 impl Lowering<'_> {
     pub fn branches(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
         let Expr::If(branch) = expr else { return ValueKind::Static };
+        if self.wrong_condition(&branch.cond) {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         self.scopes.push();
         let condition = self.value(&mut branch.cond, None);
-        if !condition.is_data() {
+        if !condition.is_data() || self.head.is_machine() {
             let mut value = self.block(&mut branch.then_branch, want);
             if let Some((_, otherwise)) = &mut branch.else_branch {
                 let other = self.value(otherwise, want);
@@ -35,12 +41,6 @@ impl Lowering<'_> {
             self.mistake(expr, at, &messages::IF_WITHOUT_ELSE, &[]);
             return ValueKind::Data(None);
         };
-        if want.is_some_and(|w| w.len() > 1) {
-            self.scopes.pop();
-            let at = branch.if_token;
-            self.mistake(expr, at, &messages::IF_TUPLE, &[]);
-            return ValueKind::Data(None);
-        }
         let mut mistakes = branch_mistakes(&branch.then_branch);
         if let Expr::Block(ExprBlock { block, .. }) = &**otherwise {
             mistakes.extend(branch_mistakes(block));
@@ -51,6 +51,27 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
+        let (then_tail, else_tail) = (last(&branch.then_branch), last_of(otherwise));
+        // A result after other statements may depend on names that are not in scope here.
+        let only = then_tail.filter(|_| branch.then_branch.stmts.len() == 1);
+        let only_else = else_tail.filter(|_| is_only(otherwise));
+        let count = want.map(<[Elem]>::len).or(then_tail.and_then(arity)).or(else_tail.and_then(arity)).unwrap_or(1);
+        if count > 1 {
+            let to = match want {
+                Some(want) => want.to_vec(),
+                None => (0..count).map(|k| self.wanted(part(only, k), part(only_else, k))).collect(),
+            };
+            self.block(&mut branch.then_branch, Some(&to));
+            self.value(otherwise, Some(&to));
+            self.scopes.pop();
+            *expr = self.select_each(&branch.cond, &branch.then_branch, otherwise, &to, branch.if_token.span());
+            return ValueKind::Data(None);
+        }
+        let want = match (want, self.wanted(only, only_else)) {
+            (None, mask @ Elem::Mask(_)) => Some(vec![mask]),
+            (want, _) => want.map(<[Elem]>::to_vec),
+        };
+        let want = want.as_deref();
         let (value, other) = (self.block(&mut branch.then_branch, want), self.value(otherwise, want));
         let joined = value.join(other);
         if want.is_none() {
@@ -75,6 +96,10 @@ impl Lowering<'_> {
             }
         }
         self.scopes.pop();
+        if let Some(&[mask @ Elem::Mask(i)]) = want {
+            *expr = self.select_each(&branch.cond, &branch.then_branch, otherwise, &[mask], branch.if_token.span());
+            return ValueKind::Data(Some(i));
+        }
         let (rt, span) = (self.rt, branch.if_token.span());
         let (condition, yes, no) = (without_parens(&branch.cond), closure(&branch.then_branch), closure_of(otherwise));
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::select(#condition, #yes, #no)));
@@ -82,6 +107,36 @@ impl Lowering<'_> {
             ValueKind::Data(variable) => ValueKind::Data(variable),
             _ => ValueKind::Data(self.only_variable()),
         }
+    }
+
+    /// The type of an `if` with these results.
+    fn wanted(&self, then: Option<&Expr>, otherwise: Option<&Expr>) -> Elem {
+        let certain = [then, otherwise].into_iter().flatten().find_map(|tail| self.certain(tail));
+        match certain {
+            Some(Certain::Element(i)) => Elem::Generic(i),
+            Some(Certain::Mask(i)) => Elem::Mask(i),
+            _ => self.only_variable().map_or(Elem::Any, Elem::Generic),
+        }
+    }
+
+    /// Selects each part of a tuple. One part may be a mask itself.
+    fn select_each(&self, condition: &Expr, then: &Block, otherwise: &Expr, to: &[Elem], span: Span) -> Expr {
+        let rt = self.rt;
+        let [mask, yes, no] = ["mask", "yes", "no"].map(|name| local(name, 0));
+        let is_one = to.len() == 1;
+        let each = to.iter().enumerate().map(|(k, to)| {
+            let at = syn::Index::from(k);
+            let (a, b) = if is_one { (quote!(#yes), quote!(#no)) } else { (quote!(#yes.#at), quote!(#no.#at)) };
+            match to {
+                Elem::Mask(_) => quote_spanned!(span=> #rt::or(#rt::and(#mask, #a), #rt::and(#rt::not(#mask), #b))),
+                _ => quote_spanned!(span=> #rt::select(#mask, || #a, || #b)),
+            }
+        });
+        let condition = without_parens(condition);
+        let value = if to.len() == 1 { quote!(#(#each)*) } else { quote!((#(#each),*)) };
+        Expr::Verbatim(
+            quote_spanned!(span=> { let #mask = #condition; let #yes = #then; let #no = #otherwise; #value }),
+        )
     }
 
     fn coerce_branches(
@@ -128,7 +183,7 @@ impl Lowering<'_> {
     pub fn arms(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
         let Expr::Match(choice) = expr else { return ValueKind::Static };
         let bound = match self.value(&mut choice.expr, None) {
-            ValueKind::Data(_) => {
+            ValueKind::Data(_) if !self.head.is_machine() => {
                 let at = choice.match_token;
                 self.mistake(expr, at, &messages::MATCH, &[]);
                 return ValueKind::Data(None);
@@ -156,6 +211,47 @@ impl Lowering<'_> {
             }
         }
         joined
+    }
+}
+
+/// The final expression of a block.
+fn last(block: &Block) -> Option<&Expr> {
+    match block.stmts.last() {
+        Some(Stmt::Expr(last, None)) => Some(last),
+        _ => None,
+    }
+}
+
+/// That of an `else`.
+fn last_of(otherwise: &Expr) -> Option<&Expr> {
+    match otherwise {
+        Expr::Block(ExprBlock { block, .. }) => last(block),
+        Expr::If(branch) => last(&branch.then_branch),
+        other => Some(other),
+    }
+}
+
+/// Whether there is nothing before the final expression of an `else`.
+fn is_only(otherwise: &Expr) -> bool {
+    match otherwise {
+        Expr::Block(ExprBlock { block, .. }) => block.stmts.len() == 1,
+        Expr::If(branch) => branch.then_branch.stmts.len() == 1,
+        _ => true,
+    }
+}
+
+/// The number of parts of a tuple.
+fn arity(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Tuple(tuple) if tuple.elems.len() > 1 => Some(tuple.elems.len()),
+        _ => None,
+    }
+}
+
+fn part(expr: Option<&Expr>, k: usize) -> Option<&Expr> {
+    match expr {
+        Some(Expr::Tuple(tuple)) => tuple.elems.get(k),
+        _ => None,
     }
 }
 

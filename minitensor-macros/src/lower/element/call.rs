@@ -6,12 +6,16 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::{DATA_METHODS, FALSE_FRIENDS, ROW_FUNCTIONS, RUST_METHODS, ValueKind, is_compound, levels, mentions};
-use crate::diag::messages;
+use crate::body::methods::{DATA_METHODS, renamed};
+use crate::body::{ValueKind, is_compound, levels, mentions};
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
         let Expr::Binary(binary) = expr else { return ValueKind::Static };
+        if self.wrong_binary(binary) {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
             self.assigned(&binary.left, left, &mut binary.right);
@@ -34,6 +38,9 @@ impl Lowering<'_> {
             // If one operand is wrong, the whole operation is replaced.
             *expr = placeholder();
             return ValueKind::Data(variable);
+        }
+        if self.head.is_machine() && (comparison.is_some() || logical) {
+            return ValueKind::Flag;
         }
         let (rt, span) = (self.rt, binary.op.span());
         let function = match binary.op {
@@ -58,10 +65,22 @@ impl Lowering<'_> {
 
     /// Whether data may be complex: Rust's own complex `/` can overflow in intermediate results.
     fn may_be_complex(&self) -> bool {
-        self.op.generics.iter().any(|g| g.bound.name == "Field")
+        self.head.generics.iter().any(|g| g.bound.name == "Field")
     }
 
     pub fn call(&mut self, expr: &mut Expr) -> ValueKind {
+        if self.head.is_machine() {
+            return self.machine_call(expr);
+        }
+        let is_wrong = match expr {
+            Expr::MethodCall(call) => self.wrong_method(call),
+            Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path)),
+            _ => false,
+        };
+        if is_wrong {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
                 let receiver = self.value(&mut call.receiver, None);
@@ -74,7 +93,8 @@ impl Lowering<'_> {
                         _ => ValueKind::Data(variable),
                     };
                 }
-                (receiver, &mut call.args, DATA_METHODS.contains(&renamed(&name)))
+                let are_elements = DATA_METHODS.contains(&renamed(&name, call.args.len()));
+                (receiver, &mut call.args, are_elements)
             }
             Expr::Call(call) => {
                 let callee = match &*call.func {
@@ -105,20 +125,10 @@ impl Lowering<'_> {
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);
-            if let Some((name, ours, differs)) = FALSE_FRIENDS.iter().find(|(name, ..)| call.method == name) {
-                let at = call.method.clone();
-                self.mistake(expr, at, &messages::FALSE_FRIEND, &[name, ours, differs]);
-                return ValueKind::Data(variable);
-            }
-            if self.op.precompiled.is_some() && ROW_FUNCTIONS.iter().any(|name| call.method == name) {
-                let at = call.method.clone();
-                self.mistake(expr, at.clone(), &messages::PRECOMPILED_FUNCTION, &[&at]);
-                return ValueKind::Data(variable);
-            }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.
-            let gathers = self.op.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
+            let gathers = self.head.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {
-                call.method = Ident::new(renamed(&call.method.to_string()), call.method.span());
+                call.method = Ident::new(renamed(&call.method.to_string(), call.args.len()), call.method.span());
             }
         }
         ValueKind::Data(variable)
@@ -134,7 +144,7 @@ impl Lowering<'_> {
     }
 
     /// Converts a float argument of a function to an element, because `f64` attributes are elements in the body.
-    fn literal_argument(&mut self, arg: &mut Expr, value: ValueKind) {
+    pub fn literal_argument(&mut self, arg: &mut Expr, value: ValueKind) {
         if value == ValueKind::Float {
             let (rt, bare) = (self.rt, without_parens(arg));
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::lit(#bare)));
@@ -142,13 +152,9 @@ impl Lowering<'_> {
     }
 
     /// `T::zero`, `helper::<T>`
-    fn mentions_variable(&self, path: &syn::Path) -> bool {
-        mentions(path.to_token_stream(), &|ident| self.op.generics.iter().any(|g| g.ident == *ident))
+    pub fn mentions_variable(&self, path: &syn::Path) -> bool {
+        mentions(path.to_token_stream(), &|ident| self.head.generics.iter().any(|g| g.ident == *ident))
     }
-}
-
-fn renamed(name: &str) -> &str {
-    RUST_METHODS.iter().find(|(rust, _)| *rust == name).map_or(name, |(_, ours)| ours)
 }
 
 /// The function of the runtime for a comparison.

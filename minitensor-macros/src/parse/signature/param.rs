@@ -1,8 +1,8 @@
 //! Classifies one parameter by its type.
 
-use syn::{Ident, Type, TypePath, TypeReference};
+use syn::{Ident, Type, TypeParamBound, TypePath, TypeReference};
 
-use super::{is_named, option, type_argument};
+use super::{is_named, known_bound, option, type_argument};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::dtype::{self, DType};
@@ -41,7 +41,7 @@ pub fn param(ty: &Type, generics: &[Generic], is_tensor: bool, diag: &mut Diag) 
 }
 
 /// A tensor, if the type can only be one. `is_tensor` decides for types that may also be list attributes.
-fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
+pub fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor> {
     let one = Tensor { elem: Elem::Any, arity: Arity::One, mutable: false, core: Core::Scalar, level: None };
     let cell = |elem, core, mutable| Tensor { elem, core, mutable, level: Some(Level::Cell), ..one };
     if let Some(elem) = variable(ty, generics) {
@@ -130,7 +130,7 @@ fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {
         "&[f64]" => AttrKind::Floats,
         _ if is_named(ty, "DType") => AttrKind::DType,
         _ => match ty {
-            Type::ImplTrait(_) => {
+            Type::ImplTrait(it) if it.bounds.iter().any(is_bound) => {
                 diag.error(ty, &messages::IMPL_TRAIT, &[&spelled]);
                 return None;
             }
@@ -153,6 +153,10 @@ fn is_enum(path: &TypePath) -> bool {
     let last = path.path.segments.last();
     path.qself.is_none()
         && last.is_some_and(|l| l.arguments.is_none() && known.iter().all(|k| l.ident != k) && !starts_lower(&l.ident))
+}
+
+pub fn is_bound(bound: &TypeParamBound) -> bool {
+    matches!(bound, TypeParamBound::Trait(t) if known_bound(&t.path).is_some())
 }
 
 fn starts_lower(ident: &Ident) -> bool {

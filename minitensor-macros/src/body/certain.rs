@@ -1,0 +1,115 @@
+//! Types of expressions, where they are certain. They allow errors about operands before rustc sees the expansion.
+
+use syn::{BinOp, Expr, ExprLit, Lit, Pat, Stmt, Type, UnOp};
+
+use super::methods::{MASKS, METHODS, ROW_METHODS, renamed};
+use super::{Head, Scopes};
+use crate::ast::spelling;
+
+/// The type of an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Certain {
+    /// An element of the dtype variable at that position.
+    Element(usize),
+    /// A mask of that dtype variable.
+    Mask(usize),
+    /// A mutable reference to an element.
+    Place(usize),
+    /// An optional element, mask or number.
+    Optional,
+    /// An index into a row.
+    Index,
+    /// A value of this Rust type.
+    Rust(&'static str),
+}
+
+/// The type of an expression as written, if the names in scope and the methods of elements determine it.
+pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
+    let of = |expr: &Expr| of(expr, scopes, head);
+    let elements = |a: &Expr, b: &Expr| match (of(a), of(b)) {
+        (Some(Certain::Element(i)), _) | (None, Some(Certain::Element(i))) => Some(i),
+        _ => None,
+    };
+    match expr {
+        Expr::Paren(inner) => of(&inner.expr),
+        Expr::Group(inner) => of(&inner.expr),
+        Expr::Path(path) => path.path.get_ident().and_then(|name| scopes.get(name)?.certain),
+        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => Some(Certain::Rust("a text")),
+        Expr::Unary(unary) => match (unary.op, of(&unary.expr)?) {
+            (UnOp::Neg(_), element @ Certain::Element(_)) => Some(element),
+            (UnOp::Not(_), mask @ Certain::Mask(_)) => Some(mask),
+            (UnOp::Deref(_), Certain::Place(i)) => Some(Certain::Element(i)),
+            _ => None,
+        },
+        Expr::Binary(binary) => match binary.op {
+            BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
+                elements(&binary.left, &binary.right).map(Certain::Element)
+            }
+            BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_) => {
+                elements(&binary.left, &binary.right).map(Certain::Mask)
+            }
+            BinOp::And(_) | BinOp::Or(_) => match (of(&binary.left), of(&binary.right)) {
+                (Some(mask @ Certain::Mask(_)), _) | (_, Some(mask @ Certain::Mask(_))) => Some(mask),
+                _ => None,
+            },
+            _ => None,
+        },
+        Expr::MethodCall(call) => {
+            let Certain::Element(i) = of(&call.receiver)? else { return None };
+            let name = call.method.to_string();
+            if ROW_METHODS.contains(&(name.as_str(), call.args.len())) {
+                return Some(Certain::Element(i));
+            }
+            result(renamed(&name, call.args.len()), i)
+        }
+        Expr::Call(call) => {
+            let Expr::Path(path) = &*call.func else { return None };
+            let [variable, name] = &path.path.segments.iter().collect::<Vec<_>>()[..] else { return None };
+            let i = head.generics.iter().position(|g| g.ident == variable.ident)?;
+            match name.ident.to_string().as_str() {
+                "any" | "all" => Some(Certain::Mask(i)),
+                name => result(name, i),
+            }
+        }
+        Expr::Block(block) => tail(&block.block).and_then(of),
+        // A branch that is a literal has the type of the other.
+        Expr::If(branch) => {
+            let then = tail(&branch.then_branch).and_then(of);
+            then.or_else(|| branch.else_branch.as_ref().and_then(|(_, other)| of(other)))
+        }
+        _ => None,
+    }
+}
+
+fn result(method: &str, variable: usize) -> Option<Certain> {
+    let is_in = |table: &[(&str, &[&str])]| table.iter().any(|(_, names)| names.contains(&method));
+    match method {
+        _ if is_in(METHODS) => Some(Certain::Element(variable)),
+        _ if is_in(MASKS) => Some(Certain::Mask(variable)),
+        _ => None,
+    }
+}
+
+/// The final expression of a block, unless it depends on names that the block binds.
+pub fn tail(block: &syn::Block) -> Option<&Expr> {
+    match &block.stmts[..] {
+        [Stmt::Expr(only, None)] => Some(only),
+        _ => None,
+    }
+}
+
+/// The type that a `let` declares.
+pub fn declared(pattern: &Pat, head: &Head) -> Option<Certain> {
+    let Pat::Type(pattern) = pattern else { return None };
+    of_type(&pattern.ty, head)
+}
+
+/// `T`, `T::Mask`
+pub fn of_type(ty: &Type, head: &Head) -> Option<Certain> {
+    let spelled = spelling(ty);
+    head.generics.iter().enumerate().find_map(|(i, g)| match spelled.strip_prefix(&g.ident.to_string())? {
+        "" => Some(Certain::Element(i)),
+        "::Mask" => Some(Certain::Mask(i)),
+        _ => None,
+    })
+}

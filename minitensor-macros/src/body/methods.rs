@@ -1,0 +1,291 @@
+//! The methods of elements, as far as the macro knows them.
+
+/// The methods that return elements, by the trait that has them.
+pub const METHODS: &[(&str, &[&str])] = &[
+    ("Element", &["zero", "one", "select", "constant"]),
+    ("Num", &["square", "conj", "powi", "pow", "negative", "chain", "times", "exponent_slope"]),
+    (
+        "Real",
+        &[
+            "maximum",
+            "minimum",
+            "clip",
+            "abs",
+            "sign",
+            "floor",
+            "ceil",
+            "round",
+            "trunc",
+            "floor_divide",
+            "remainder",
+            "div_euclid",
+            "rem_euclid",
+        ],
+    ),
+    ("Int", &["bitwise_xor", "left_shift", "right_shift"]),
+    (
+        "Field",
+        &[
+            "divide", "recip", "sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "log_base", "sin", "cos",
+            "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid",
+        ],
+    ),
+    (
+        "Float",
+        &[
+            "nan",
+            "infinity",
+            "epsilon",
+            "rsqrt",
+            "cbrt",
+            "exp2",
+            "silu",
+            "softplus",
+            "log_sigmoid",
+            "erf",
+            "erfc",
+            "normal_cdf",
+            "normal_pdf",
+            "lgamma",
+            "digamma",
+            "polygamma",
+            "atan2",
+            "hypot",
+            "logaddexp",
+            "copysign",
+            "fmod",
+            "mul_add",
+            "fract",
+            "to_radians",
+            "to_degrees",
+        ],
+    ),
+];
+
+/// The methods that return masks.
+pub const MASKS: &[(&str, &[&str])] = &[
+    ("Element", &["equal", "not_equal", "truthy"]),
+    ("Real", &["less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "signbit"]),
+    ("Float", &["isfinite"]),
+];
+
+/// The methods of rows, with their numbers of arguments.
+pub const ROW_METHODS: &[(&str, usize)] = &[
+    ("sum", 0),
+    ("prod", 0),
+    ("mean", 0),
+    ("max", 0),
+    ("min", 0),
+    ("argmax", 0),
+    ("argmin", 0),
+    ("logsumexp", 0),
+    ("cumsum", 0),
+    ("reverse_cumsum", 0),
+    ("count", 0),
+    ("position", 0),
+    ("detach", 0),
+    ("to_index", 0),
+    ("reverse", 0),
+    ("cumprod", 0),
+    ("cummax", 0),
+    ("cummin", 0),
+    ("argsort", 0),
+    ("sort", 0),
+    ("var", 1),
+    ("dot", 1),
+    ("at", 1),
+    ("shift", 1),
+    ("recurrence", 1),
+    ("reverse_recurrence", 1),
+    ("take", 1),
+    ("put", 1),
+];
+
+/// Those that are functions of the whole row. They return rows, and only programs have them.
+pub const ROW_FUNCTIONS: &[&str] = &[
+    "reverse",
+    "cumprod",
+    "cummax",
+    "cummin",
+    "argsort",
+    "sort",
+    "shift",
+    "recurrence",
+    "reverse_recurrence",
+    "take",
+    "put",
+];
+
+/// Whether a method returns an element.
+pub fn returns_element(name: &str) -> bool {
+    METHODS.iter().any(|(_, names)| names.contains(&name))
+}
+
+/// Methods whose arguments are elements too, so that literals among them become elements.
+pub const DATA_METHODS: &[&str] = &[
+    "pow",
+    "maximum",
+    "minimum",
+    "clip",
+    "atan2",
+    "hypot",
+    "logaddexp",
+    "copysign",
+    "fmod",
+    "floor_divide",
+    "remainder",
+    "div_euclid",
+    "rem_euclid",
+    "log_base",
+    "mul_add",
+    "dot",
+    "var",
+    "recurrence",
+    "reverse_recurrence",
+    "take",
+    "put",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+];
+
+/// Method names of Rust's floats, each with its number of arguments and its name in the traits.
+pub const RUST_METHODS: &[(&str, usize, &str)] = &[
+    ("max", 1, "maximum"),
+    ("min", 1, "minimum"),
+    ("clamp", 2, "clip"),
+    ("ln", 0, "log"),
+    ("log", 1, "log_base"),
+    ("ln_1p", 0, "log1p"),
+    ("exp_m1", 0, "expm1"),
+    ("powf", 1, "pow"),
+    ("round_ties_even", 0, "round"),
+    ("is_nan", 0, "isnan"),
+    ("is_infinite", 0, "isinf"),
+    ("is_finite", 0, "isfinite"),
+    ("is_sign_negative", 0, "signbit"),
+];
+
+/// The name in the traits of a method that is called with this number of arguments.
+pub fn renamed(name: &str, arguments: usize) -> &str {
+    let found = RUST_METHODS.iter().find(|(rust, takes, _)| *rust == name && *takes == arguments);
+    found.map_or(name, |(.., ours)| ours)
+}
+
+/// Methods that elements lack: each with what to write instead.
+pub const OTHER_METHODS: &[(&str, &str)] = &[
+    // Rust.
+    ("signum", "write `sign`, which is 0 at 0"),
+    ("is_sign_positive", "write `!x.signbit()`"),
+    ("total_cmp", "compare by `<`, `<=`, `==`, …"),
+    ("partial_cmp", "compare by `<`, `<=`, `==`, …"),
+    ("cmp", "compare by `<`, `<=`, `==`, …"),
+    ("lt", "write `x < y`"),
+    ("le", "write `x <= y`"),
+    ("gt", "write `x > y`"),
+    ("ge", "write `x >= y`"),
+    ("wrapping_add", "write `x + y`, which wraps for integers"),
+    ("wrapping_sub", "write `x - y`, which wraps for integers"),
+    ("wrapping_mul", "write `x * y`, which wraps for integers"),
+    ("checked_div", "write `x / y`; a division by 0 is an infinity or NaN"),
+    ("to_bits", "a body is also run at numbers without bits; use a cell op, with `&[T]`"),
+    // NumPy and PyTorch.
+    ("absolute", "write `abs`"),
+    ("arccos", "write `acos`"),
+    ("arccosh", "write `acosh`"),
+    ("arcsin", "write `asin`"),
+    ("arcsinh", "write `asinh`"),
+    ("arctan", "write `atan`"),
+    ("arctan2", "write `atan2`"),
+    ("arctanh", "write `atanh`"),
+    ("clamp_max", "write `x.minimum(hi)`"),
+    ("clamp_min", "write `x.maximum(lo)`"),
+    ("fmax", "write `maximum`, which is NaN if either is NaN"),
+    ("fmin", "write `minimum`, which is NaN if either is NaN"),
+    ("logical_not", "write `!mask`"),
+    ("multiply", "write `x * y`"),
+    ("mod", "write `remainder`"),
+    ("power", "write `pow`"),
+    ("reciprocal", "write `recip`"),
+    ("relu", "write `if x <= 0 { 0 } else { x }`"),
+    ("rint", "write `round`"),
+    ("rsub", "write `y - x`"),
+    ("sgn", "write `sign`"),
+];
+
+/// Methods that rows lack: each with what to write instead.
+pub const OTHER_ROW_METHODS: &[(&str, &str)] = &[
+    ("any", "write `R::any(mask)`"),
+    ("all", "write `R::all(mask)`"),
+    ("average", "write `mean`"),
+    ("log_softmax", "write `x - x.logsumexp()`"),
+    ("norm", "write `x.square().sum().sqrt()`"),
+    ("product", "write `prod`"),
+    ("softmax", "write `let e = (x - x.max().detach()).exp(); e / e.sum()`"),
+    ("std", "write `x.var(0).sqrt()`; the argument is the correction"),
+    ("variance", "write `x.var(0)`; the argument is the correction"),
+];
+
+/// Methods of lists and iterators.
+pub const LIST_METHODS: &[&str] = &[
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "len",
+    "is_empty",
+    "first",
+    "last",
+    "get",
+    "sort",
+    "windows",
+    "chunks",
+    "to_vec",
+    "map",
+    "fold",
+    "rev",
+    "zip",
+    "enumerate",
+    "as_slice",
+    "swap",
+    "reverse",
+];
+
+/// The number of arguments of a method of elements, if it is known.
+pub fn arguments(name: &str) -> Option<usize> {
+    match name {
+        "clip" | "mul_add" => Some(2),
+        "powi" | "polygamma" | "divide" => Some(1),
+        "select" | "constant" | "zero" | "one" | "nan" | "infinity" | "epsilon" => None,
+        _ if DATA_METHODS.contains(&name) => Some(1),
+        _ => {
+            let is_known = METHODS.iter().chain(MASKS).any(|(_, names)| names.contains(&name));
+            let of_rows = ROW_METHODS.iter().find(|(row, _)| *row == name).map(|(_, takes)| *takes);
+            if is_known { Some(0) } else { of_rows }
+        }
+    }
+}
+
+/// The bounds that have a method.
+pub fn bound_of(name: &str) -> Option<&'static str> {
+    let all = METHODS.iter().chain(MASKS).find(|(_, names)| names.contains(&name));
+    all.map(|(bound, _)| *bound)
+}
+
+/// The bounds with the methods of a bound, weakest first.
+pub fn bounds_with(bound: &str) -> &'static [&'static str] {
+    match bound {
+        "Num" => &["Num", "Real", "Int", "Field", "Float", "Row"],
+        "Real" => &["Real", "Int", "Float", "Row"],
+        "Int" => &["Int"],
+        "Field" => &["Field", "Float", "Row"],
+        "Float" => &["Float", "Row"],
+        "Row" => &["Row"],
+        _ => &["Element", "Num", "Real", "Int", "Field", "Float", "Row"],
+    }
+}

@@ -1,0 +1,195 @@
+//! The names in scope of a body, beginning with those of its function.
+
+use std::collections::HashMap;
+
+use syn::visit::Visit;
+use syn::{Expr, Ident, Pat, PatIdent, Path};
+
+use super::{Certain, ValueKind};
+use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, text};
+
+/// What the signature of a function says about its body.
+pub struct Head {
+    /// The dtype variables.
+    pub generics: Vec<Generic>,
+    /// The level of the op. That of a helper depends on its parameters in the same way.
+    pub level: Level,
+    pub params: Vec<(Ident, ValueKind)>,
+    /// The types of parameters of elements and attributes.
+    pub certain: Vec<(Ident, Certain)>,
+    /// The types of the returned data, if the function returns only data.
+    pub returned: Option<Vec<Elem>>,
+}
+
+impl Head {
+    pub fn of(op: &Op) -> Head {
+        let input = |input: &crate::ast::Input| {
+            let variable = variable(input.elem);
+            let kind = match input.arity {
+                _ if op.level == Level::Cell => of_core(input.elem, input.core, input.arity),
+                Arity::Optional => ValueKind::Option(variable),
+                _ => ValueKind::Data(variable),
+            };
+            (input.ident.clone(), kind)
+        };
+        let attr = |attr: &crate::ast::Attribute| {
+            // A uniform is data in an element body, because it has type `T` there.
+            let uniform = attr.kind == AttrKind::Float && op.level != Level::Cell;
+            let kind = match attr.kind {
+                _ if uniform && attr.optional => ValueKind::Option(Some(0)),
+                _ if uniform => ValueKind::Data(Some(0)),
+                AttrKind::Float if !attr.optional => ValueKind::Float,
+                AttrKind::Bool => ValueKind::Flag,
+                _ => ValueKind::Static,
+            };
+            (attr.ident.clone(), kind)
+        };
+        // The other outputs are parameters that a cell body writes.
+        let written = op.outputs.iter().filter(|o| op.level == Level::Cell && !matches!(o.role, Role::Mutates(_)));
+        let written = written.map(|o| (o.ident.clone(), of_core(o.elem, o.core, Arity::One)));
+        let params = op.inputs.iter().map(input).chain(op.attrs.iter().map(attr)).chain(written).collect();
+        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem).collect();
+        let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
+        Head {
+            generics: op.generics.clone(),
+            level: op.level,
+            params,
+            certain: certain(op),
+            returned: returns.then_some(returned),
+        }
+    }
+
+    /// Whether the body runs at machine numbers only, so that comparisons and `if` are those of Rust.
+    pub fn is_machine(&self) -> bool {
+        self.level == Level::Cell
+    }
+}
+
+fn certain(op: &Op) -> Vec<(Ident, Certain)> {
+    if op.level == Level::Cell {
+        let slices = op.inputs.iter().filter(|i| i.core == Core::Slice && i.arity == Arity::One);
+        return slices.map(|i| (i.ident.clone(), Certain::Rust("a slice"))).collect();
+    }
+    let inputs = op.inputs.iter().filter_map(|input| {
+        let certain = match (input.arity, input.elem) {
+            (Arity::Optional, _) => Certain::Optional,
+            (_, Elem::Generic(i)) if input.mutated => Certain::Place(i),
+            (_, Elem::Generic(i)) => Certain::Element(i),
+            (_, Elem::Mask(i)) if !input.mutated => Certain::Mask(i),
+            (_, Elem::Fixed(_)) if op.level == Level::Row => Certain::Index,
+            _ => return None,
+        };
+        Some((input.ident.clone(), certain))
+    });
+    let attrs = op.attrs.iter().filter_map(|attr| {
+        let certain = match attr.kind {
+            _ if attr.optional => Certain::Optional,
+            AttrKind::Float => Certain::Element(0),
+            AttrKind::Bool => Certain::Rust("a `bool`"),
+            AttrKind::Str => Certain::Rust("a text"),
+            AttrKind::Enum(_) => Certain::Rust("an enum"),
+            AttrKind::Ints | AttrKind::Floats => Certain::Rust("a list"),
+            AttrKind::DType => Certain::Rust("a dtype"),
+            _ => return None,
+        };
+        Some((attr.ident.clone(), certain))
+    });
+    inputs.chain(attrs).collect()
+}
+
+fn variable(elem: Elem) -> Option<usize> {
+    match elem {
+        Elem::Generic(i) | Elem::Mask(i) => Some(i),
+        _ => None,
+    }
+}
+
+/// The kind of an argument of a cell body.
+fn of_core(elem: Elem, core: Core, arity: Arity) -> ValueKind {
+    match (elem, core, arity) {
+        (Elem::Generic(i), Core::Scalar, Arity::Optional) => ValueKind::Option(Some(i)),
+        (Elem::Generic(i), Core::Scalar, _) => ValueKind::Data(Some(i)),
+        (Elem::Generic(i), Core::Slice | Core::View(_), Arity::One) => ValueKind::Many(Some(i)),
+        _ => ValueKind::Static,
+    }
+}
+
+/// A name in scope.
+#[derive(Clone, Copy)]
+pub struct Binding {
+    pub value: ValueKind,
+    /// The index of the `let` that created it, counted from the start of the body.
+    pub made_by: Option<usize>,
+    /// Its type, if it is certain.
+    pub certain: Option<Certain>,
+}
+
+/// The names in scope, innermost last.
+pub struct Scopes(Vec<HashMap<String, Binding>>);
+
+impl Scopes {
+    /// The parameters of the function.
+    pub fn new(head: &Head) -> Scopes {
+        let mut scopes = Scopes(vec![HashMap::new()]);
+        head.params.iter().for_each(|(name, value)| scopes.bind(name, *value));
+        head.certain.iter().for_each(|(name, certain)| scopes.know(name, Some(*certain)));
+        scopes
+    }
+
+    /// Sets the type of the name that was bound last.
+    pub fn know(&mut self, name: &Ident, certain: Option<Certain>) {
+        if let Some(binding) = self.0.last_mut().and_then(|scope| scope.get_mut(&text(name))) {
+            binding.certain = certain;
+        }
+    }
+
+    pub fn push(&mut self) {
+        self.0.push(HashMap::new());
+    }
+
+    pub fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    pub fn bind(&mut self, ident: &Ident, value: ValueKind) {
+        self.bind_let(ident, value, None);
+    }
+
+    pub fn bind_let(&mut self, ident: &Ident, value: ValueKind, made_by: Option<usize>) {
+        let innermost = self.0.last_mut().expect("a scope is open");
+        innermost.insert(text(ident), Binding { value, made_by, certain: None });
+    }
+
+    /// Binds every name in a pattern.
+    pub fn bind_pattern(&mut self, pattern: &Pat, value: ValueKind, made_by: Option<usize>) {
+        struct Names<'a>(&'a mut Scopes, ValueKind, Option<usize>);
+        impl<'a> Visit<'a> for Names<'_> {
+            fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+                // `None` and constants parse as names.
+                if !text(&pattern.ident).starts_with(char::is_uppercase) {
+                    self.0.bind_let(&pattern.ident, self.1, self.2);
+                }
+            }
+            fn visit_expr(&mut self, _: &'a Expr) {}
+        }
+        Names(self, value, made_by).visit_pat(pattern);
+    }
+
+    pub fn get(&self, name: &Ident) -> Option<Binding> {
+        let name = text(name);
+        self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
+    }
+
+    /// The kind of value of a path.
+    pub fn path(&self, path: &Path, head: &Head) -> ValueKind {
+        if let Some(name) = path.get_ident() {
+            return self.get(name).map_or(ValueKind::Static, |b| b.value);
+        }
+        let first = &path.segments[0].ident;
+        match head.generics.iter().position(|g| g.ident == *first) {
+            Some(i) => ValueKind::Data(Some(i)),
+            None if path.segments.iter().any(|s| s.ident == "f64") => ValueKind::Float,
+            None => ValueKind::Static,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Bodies of machine numbers: which values are elements, so that literals beside them become elements. Everything else is
+//! plain Rust, so a value is only an element if it is certain to be one.
+
+use quote::ToTokens;
+use syn::{Expr, Pat, Type};
+
+use super::Lowering;
+use crate::body::ValueKind;
+use crate::body::methods::{DATA_METHODS, renamed, returns_element};
+
+/// The kind of each item of an iterator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    One(ValueKind),
+    Pair(Box<Item>, Box<Item>),
+}
+
+const UNKNOWN: Item = Item::One(ValueKind::Static);
+
+/// Methods of slices, views and iterators that keep the items.
+const SAME_ITEMS: &[&str] = &[
+    "iter",
+    "iter_mut",
+    "into_iter",
+    "rev",
+    "skip",
+    "take",
+    "step_by",
+    "copied",
+    "cloned",
+    "by_ref",
+    "to_vec",
+    "to_owned",
+    "view",
+    "view_mut",
+    "row",
+    "row_mut",
+    "column",
+    "column_mut",
+    "slice",
+    "slice_mut",
+];
+
+/// Those whose items are slices or views.
+const PARTS: &[&str] = &[
+    "windows",
+    "chunks",
+    "chunks_mut",
+    "chunks_exact",
+    "chunks_exact_mut",
+    "rows",
+    "rows_mut",
+    "columns",
+    "columns_mut",
+    "outer_iter",
+    "outer_iter_mut",
+];
+
+/// Functions of `minitensor::kernels::rows` that return an element.
+const REDUCTIONS: &[&str] = &["sum", "sum_map", "prod", "dot"];
+
+impl Lowering<'_> {
+    /// Whether a static value is not certain to be a number, in a body of machine numbers.
+    pub fn is_unknown(&self, expr: &Expr, value: ValueKind) -> bool {
+        self.head.is_machine() && value != ValueKind::Float && !is_number(expr)
+    }
+
+    /// The dtype variable in the type of a `let` that holds many elements: `Vec<T>`, `[T; 4]`, `&[T]`.
+    pub fn many(&self, ty: &Type) -> Option<usize> {
+        let elem = match ty {
+            Type::Reference(inner) => return self.many(&inner.elem),
+            Type::Array(array) => &*array.elem,
+            Type::Slice(slice) => &*slice.elem,
+            Type::Path(path) => {
+                let last = path.path.segments.last().filter(|s| s.ident == "Vec")?;
+                let name = last.arguments.to_token_stream().to_string().replace(' ', "");
+                return self.head.generics.iter().position(|g| name == format!("<{}>", g.ident));
+            }
+            _ => return None,
+        };
+        let is_machine = self.head.is_machine();
+        self.head.generics.iter().position(|g| is_machine && elem.to_token_stream().to_string() == g.ident.to_string())
+    }
+
+    /// The items that a loop over an expression binds.
+    pub fn items(&self, expr: &Expr) -> Item {
+        match expr {
+            Expr::Paren(inner) => self.items(&inner.expr),
+            Expr::Reference(inner) => self.items(&inner.expr),
+            Expr::Path(path) => match self.scopes.path(&path.path, self.head) {
+                ValueKind::Many(variable) => Item::One(ValueKind::Data(variable)),
+                _ => UNKNOWN,
+            },
+            Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.items(&inner.expr),
+            Expr::MethodCall(call) => {
+                let (name, items) = (call.method.to_string(), self.items(&call.receiver));
+                match (name.as_str(), items) {
+                    (name, items) if SAME_ITEMS.contains(&name) => items,
+                    (name, Item::One(ValueKind::Data(variable))) if PARTS.contains(&name) => {
+                        Item::One(ValueKind::Many(variable))
+                    }
+                    ("enumerate" | "indexed_iter" | "indexed_iter_mut", items) => {
+                        Item::Pair(Box::new(UNKNOWN), Box::new(items))
+                    }
+                    ("zip", items) if call.args.len() == 1 => {
+                        Item::Pair(Box::new(items), Box::new(self.items(&call.args[0])))
+                    }
+                    _ => UNKNOWN,
+                }
+            }
+            _ => UNKNOWN,
+        }
+    }
+
+    /// Binds the names of a pattern to the parts of an item.
+    pub fn bind_item(&mut self, pattern: &Pat, item: &Item) {
+        match (pattern, item) {
+            (Pat::Reference(inner), item) => self.bind_item(&inner.pat, item),
+            (Pat::Paren(inner), item) => self.bind_item(&inner.pat, item),
+            (Pat::Ident(name), Item::One(kind)) => self.scopes.bind(&name.ident, *kind),
+            (Pat::Tuple(tuple), Item::Pair(first, second)) if tuple.elems.len() == 2 => {
+                self.bind_item(&tuple.elems[0], first);
+                self.bind_item(&tuple.elems[1], second);
+            }
+            (pattern, _) => self.scopes.bind_pattern(pattern, ValueKind::Static, None),
+        }
+    }
+
+    /// A call or a method call.
+    pub fn machine_call(&mut self, expr: &mut Expr) -> ValueKind {
+        match expr {
+            Expr::MethodCall(call) => {
+                if self.wrong_slice(call) {
+                    *expr = super::placeholder();
+                    return ValueKind::Static;
+                }
+                let items = self.items(&Expr::MethodCall(call.clone()));
+                let each = self.items(&call.receiver);
+                let receiver = self.value(&mut call.receiver, None);
+                let name = call.method.to_string();
+                if let ValueKind::Data(variable) = receiver {
+                    let ours = renamed(&name, call.args.len());
+                    let are_elements = DATA_METHODS.contains(&ours);
+                    for arg in &mut call.args {
+                        let value = self.value(arg, None);
+                        if are_elements {
+                            self.coerce_beside(arg, value, variable, true);
+                        }
+                    }
+                    call.method = syn::Ident::new(ours, call.method.span());
+                    return if returns_element(ours) { receiver } else { ValueKind::Static };
+                }
+                let first = call.args.first_mut().map(|first| self.argument_of(first, &each, None));
+                for arg in call.args.iter_mut().skip(1) {
+                    self.argument_of(arg, &each, first);
+                }
+                match (name.as_str(), first) {
+                    ("fold", Some(data @ ValueKind::Data(_))) => data,
+                    _ => match items {
+                        Item::One(ValueKind::Data(variable)) => ValueKind::Many(variable),
+                        _ => ValueKind::Static,
+                    },
+                }
+            }
+            Expr::Call(call) => {
+                let Expr::Path(path) = &*call.func else {
+                    call.args.iter_mut().for_each(|a| _ = self.value(a, None));
+                    return ValueKind::Static;
+                };
+                let (path, is_constructor) = (path.path.clone(), self.mentions_variable(&path.path));
+                let last = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+                let is_reduction =
+                    REDUCTIONS.contains(&last.as_str()) && path.segments.iter().any(|s| s.ident == "rows");
+                let each = call.args.first().filter(|_| is_reduction).map_or(UNKNOWN, |first| self.items(first));
+                let values: Vec<_> = call.args.iter_mut().map(|a| self.argument_of(a, &each, None)).collect();
+                if is_constructor || values.iter().any(|v| v.is_data()) {
+                    // A parameter may be an element, or an `f64`, which is one too.
+                    call.args.iter_mut().zip(values).for_each(|(a, value)| self.literal_argument(a, value));
+                }
+                match each {
+                    Item::One(data @ ValueKind::Data(_)) => data,
+                    _ if is_constructor && returns_element(&last) => ValueKind::Data(self.only_variable()),
+                    _ => ValueKind::Static,
+                }
+            }
+            _ => ValueKind::Static,
+        }
+    }
+
+    /// An argument. The last parameter of a closure is an item, and the first of two is the accumulator.
+    fn argument_of(&mut self, arg: &mut Expr, each: &Item, accumulator: Option<ValueKind>) -> ValueKind {
+        let Expr::Closure(closure) = arg else { return self.value(arg, None) };
+        self.scopes.push();
+        let inputs: Vec<&Pat> = closure.inputs.iter().collect();
+        match inputs[..] {
+            [item] => self.bind_item(item, each),
+            [first, item] => {
+                self.scopes.bind_pattern(first, accumulator.filter(|a| a.is_data()).unwrap_or(ValueKind::Static), None);
+                self.bind_item(item, if accumulator.is_some() { each } else { &UNKNOWN });
+            }
+            _ => inputs.iter().for_each(|p| self.scopes.bind_pattern(p, ValueKind::Static, None)),
+        }
+        self.value(&mut closure.body, None);
+        self.scopes.pop();
+        ValueKind::Static
+    }
+}
+
+/// A number without a suffix, which the compiler does not know the type of.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(lit) => match &lit.lit {
+            syn::Lit::Int(int) => int.suffix().is_empty(),
+            syn::Lit::Float(float) => float.suffix().is_empty(),
+            _ => false,
+        },
+        Expr::Unary(unary) => is_number(&unary.expr),
+        Expr::Paren(inner) => is_number(&inner.expr),
+        _ => false,
+    }
+}

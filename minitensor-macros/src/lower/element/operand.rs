@@ -1,0 +1,338 @@
+//! Errors about operands, methods, conditions and results whose types are certain. Without them, rustc would report the traits
+//! and functions of the expansion.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{BinOp, Expr, ExprBinary, ExprMethodCall, Ident, Lit, Macro, UnOp};
+
+use super::Lowering;
+use crate::ast::{Elem, Level, text};
+use crate::body::methods::{
+    DATA_METHODS, LIST_METHODS, MASKS, METHODS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments,
+    bound_of, bounds_with, renamed,
+};
+use crate::body::{Certain, certain};
+use crate::diag::{Message, error, messages};
+use minitensor_schema::message::counted;
+use minitensor_schema::suggestion::nearest;
+
+/// Macros that show values, and those that test them.
+const SHOWING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg", "format", "write", "writeln", "panic"];
+const TESTING: &[&str] =
+    &["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "matches"];
+
+impl Lowering<'_> {
+    /// The type of an expression before it is lowered. Bodies of machine numbers are left to rustc.
+    pub fn certain(&self, expr: &Expr) -> Option<Certain> {
+        if self.head.is_machine() { None } else { certain::of(expr, &self.scopes, self.head) }
+    }
+
+    fn report(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) -> bool {
+        self.errors.push(error(at, message, args));
+        true
+    }
+
+    fn variable_name(&self, i: usize) -> String {
+        text(&self.head.generics[i].ident)
+    }
+
+    /// An element or a mask is expected here, but the value is neither.
+    fn wrong_operand(&mut self, operand: &Expr, has: Certain) -> bool {
+        let shown = shown(operand);
+        match has {
+            Certain::Mask(_) => self.report(operand, &messages::MASK_OPERAND, &[&shown, &shown]),
+            Certain::Optional => self.report(operand, &messages::OPTIONAL_OPERAND, &[&shown, &shown]),
+            Certain::Index => self.report(operand, &messages::INDEX_OPERAND, &[&shown, &shown]),
+            Certain::Place(_) => self.report(operand, &messages::PLACE_OPERAND, &[&shown, &shown]),
+            Certain::Rust("a `bool`") => self.report(operand, &messages::FLAG_OPERAND, &[&shown, &shown]),
+            Certain::Rust(kind) => self.report(operand, &messages::RUST_OPERAND, &[&shown, &kind]),
+            Certain::Element(_) => false,
+        }
+    }
+
+    /// Whether a binary operation on data has an operand of a wrong type. The error is reported.
+    pub fn wrong_binary(&mut self, binary: &ExprBinary) -> bool {
+        let (left, right) = (self.certain(&binary.left), self.certain(&binary.right));
+        let is_data = |c| matches!(c, Some(Certain::Element(_) | Certain::Mask(_)));
+        let is_known = |c: Option<Certain>| c.is_none_or(|c| matches!(c, Certain::Rust("a `bool`")));
+        let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        if !is_data(left) && !is_data(right) {
+            return false;
+        }
+        for (operand, has) in [(&*binary.left, left), (&*binary.right, right)] {
+            let Some(has) = has else { continue };
+            let wrong = match has {
+                Certain::Element(_) if logical => self.wrong_condition(operand),
+                Certain::Mask(_) if logical || is_bitwise(&binary.op) => false,
+                has if logical && is_known(Some(has)) => false,
+                // The place of `*p += 1` is not an operand.
+                Certain::Place(_) if crate::body::is_compound(&binary.op) => false,
+                has => self.wrong_operand(operand, has),
+            };
+            if wrong {
+                return true;
+            }
+        }
+        match (left, right) {
+            (Some(Certain::Element(i)), Some(Certain::Element(j))) if i != j => {
+                self.mixed(&binary.left, i, &binary.right, j);
+                true
+            }
+            (Some(Certain::Element(i)), _) | (_, Some(Certain::Element(i))) => self.wrong_operator(&binary.op, i),
+            _ => false,
+        }
+    }
+
+    fn mixed(&mut self, left: &Expr, i: usize, right: &Expr, j: usize) {
+        let (t, u) = (self.variable_name(i), self.variable_name(j));
+        self.report(right, &messages::MIXED_DTYPES, &[&shown(right), &u, &shown(left), &t, &t]);
+    }
+
+    /// An operator that the bound of the dtype variable lacks.
+    fn wrong_operator(&mut self, op: &BinOp, variable: usize) -> bool {
+        let (needed, instead) = match op {
+            BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) => ("Num", ""),
+            BinOp::Div(_) => ("Field", ", or write `x.floor_divide(y)`"),
+            BinOp::Rem(_) => ("Float", ", or write `x.remainder(y)`"),
+            BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) => ("Real", ""),
+            BinOp::BitXor(_) => ("Int", "; a power is `x.powi(2)` or `x.pow(y)`"),
+            BinOp::BitAnd(_) | BinOp::BitOr(_) => ("Int", "; for conditions, write `&&` and `||`"),
+            BinOp::Shl(_) | BinOp::Shr(_) => ("Int", ""),
+            _ => return false,
+        };
+        self.wrong_bound(op, &op.to_token_stream().to_string(), needed, variable, instead)
+    }
+
+    fn wrong_bound(&mut self, at: impl ToTokens, what: &str, needed: &str, variable: usize, instead: &str) -> bool {
+        let has = self.head.generics[variable].bound.name;
+        let enough = bounds_with(needed);
+        if enough.contains(&has) {
+            return false;
+        }
+        let shown: Vec<_> = enough.iter().filter(|b| **b != "Row").map(|b| format!("`{b}`")).collect();
+        let name = self.variable_name(variable);
+        self.report(at, &messages::WEAK_BOUND, &[&what, &name, &name, &shown.join(" or "), &has, &instead])
+    }
+
+    /// Whether an element is used as a condition. The error is reported.
+    pub fn wrong_condition(&mut self, condition: &Expr) -> bool {
+        let Some(Certain::Element(_)) = self.certain(condition) else { return false };
+        let shown = shown(condition);
+        self.report(condition, &messages::NOT_A_CONDITION, &[&shown, &shown])
+    }
+
+    /// Whether a unary operator does not apply to its operand.
+    pub fn wrong_unary(&mut self, op: &UnOp, operand: &Expr) -> bool {
+        match (op, self.certain(operand)) {
+            (UnOp::Not(_), Some(Certain::Element(i))) if self.head.generics[i].bound.name != "Int" => {
+                self.wrong_condition(operand)
+            }
+            (UnOp::Deref(_), Some(Certain::Element(_))) => {
+                let shown = shown(operand);
+                self.report(op, &messages::DEREFERENCED, &[&shown, &shown])
+            }
+            (UnOp::Neg(_), Some(has @ (Certain::Mask(_) | Certain::Optional | Certain::Index))) => {
+                self.wrong_operand(operand, has)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an element is used like a list.
+    pub fn wrong_list(&mut self, list: &Expr, at: impl ToTokens) -> bool {
+        match self.certain(list) {
+            Some(Certain::Element(_)) => {
+                let shown = shown(list);
+                match self.head.level {
+                    Level::Row => self.report(at, &messages::ROW_IS_NO_LIST, &[&shown]),
+                    _ => self.report(at, &messages::ELEMENT_IS_NO_LIST, &[&shown]),
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a result has another type than the function returns.
+    pub fn wrong_result(&mut self, result: &Expr, want: Elem) -> bool {
+        let Some(has) = self.certain(result) else { return false };
+        let shown = shown(result);
+        match (has, want) {
+            (Certain::Mask(_), Elem::Generic(i)) => {
+                let name = self.variable_name(i);
+                self.report(result, &messages::MASK_RESULT, &[&shown, &name, &name, &shown])
+            }
+            (Certain::Element(_), Elem::Mask(i)) => {
+                let name = self.variable_name(i);
+                self.report(result, &messages::ELEMENT_RESULT, &[&shown, &name, &shown])
+            }
+            (Certain::Element(i), Elem::Generic(j)) if i != j => {
+                let (has, want) = (self.variable_name(i), self.variable_name(j));
+                self.report(result, &messages::MIXED_RESULT, &[&shown, &has, &want, &has])
+            }
+            (Certain::Element(_) | Certain::Mask(_), _) | (Certain::Rust("a `bool`"), Elem::Mask(_)) => false,
+            (has, Elem::Generic(_) | Elem::Mask(_)) => self.wrong_operand(result, has),
+            _ => false,
+        }
+    }
+
+    /// Whether a method does not apply to its receiver or arguments.
+    pub fn wrong_method(&mut self, call: &ExprMethodCall) -> bool {
+        let (name, given) = (call.method.to_string(), call.args.len());
+        let ours = renamed(&name, given);
+        let is_ours = METHODS.iter().chain(MASKS).any(|(_, names)| names.contains(&ours));
+        let of_rows = ROW_METHODS.contains(&(name.as_str(), given));
+        let is_row = self.head.level == Level::Row;
+        match self.certain(&call.receiver) {
+            Some(Certain::Element(i)) => {
+                let other = OTHER_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
+                let other_row = OTHER_ROW_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
+                match (other, other_row) {
+                    (Some(help), _) => return self.report(&call.method, &messages::NO_METHOD, &[&name, &help]),
+                    (_, Some(help)) if is_row => {
+                        return self.report(&call.method, &messages::NO_METHOD, &[&name, &help]);
+                    }
+                    _ => {}
+                }
+                if !is_row && (of_rows || other_row.is_some()) {
+                    return self.report(&call.method, &messages::ROW_METHOD, &[&name, &shown(&call.receiver)]);
+                }
+                if LIST_METHODS.contains(&name.as_str()) && !of_rows {
+                    return self.wrong_list(&call.receiver, &call.method);
+                }
+                if is_ours || of_rows {
+                    return self.wrong_arguments(call, ours, i);
+                }
+                let takes = RUST_METHODS.iter().find(|(rust, ..)| *rust == name).map(|(_, takes, _)| *takes);
+                let takes = takes.or_else(|| arguments(ours).filter(|_| is_row));
+                if let Some(takes) = takes {
+                    let takes = counted(takes, "argument");
+                    return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
+                }
+                let names = METHODS.iter().chain(MASKS).flat_map(|(_, names)| names.iter().copied());
+                let row_names = ROW_METHODS.iter().filter(|_| is_row).map(|(name, _)| *name);
+                match nearest(&name, names.chain(row_names)).filter(|_| name.len() > 3) {
+                    Some(near) => {
+                        let help = format!("did you mean `{near}`?");
+                        self.report(&call.method, &messages::NO_METHOD, &[&name, &help])
+                    }
+                    None => false,
+                }
+            }
+            Some(Certain::Mask(_)) if matches!(name.as_str(), "any" | "all") && is_row => {
+                let variable = self.variable_name(0);
+                let help = format!("write `{variable}::{name}({})`", shown(&call.receiver));
+                self.report(&call.method, &messages::NO_MASK_METHOD, &[&name, &help])
+            }
+            Some(has) if is_ours || of_rows => self.wrong_operand(&call.receiver, has),
+            _ => false,
+        }
+    }
+
+    /// Whether a method of rows is called on the slice of a cell body.
+    pub fn wrong_slice(&mut self, call: &ExprMethodCall) -> bool {
+        let Expr::Path(path) = &*call.receiver else { return false };
+        let binding = path.path.get_ident().and_then(|name| self.scopes.get(name));
+        let is_slice = binding.is_some_and(|b| b.certain == Some(Certain::Rust("a slice")));
+        let name = call.method.to_string();
+        let is_list = LIST_METHODS.contains(&name.as_str());
+        let of_rows = ROW_METHODS.contains(&(name.as_str(), call.args.len())) && !is_list;
+        is_slice && of_rows && self.report(&call.method, &messages::SLICE_METHOD, &[&shown(&call.receiver), &name])
+    }
+
+    /// The bound, the number and the types of the arguments of a method that elements have.
+    fn wrong_arguments(&mut self, call: &ExprMethodCall, ours: &str, variable: usize) -> bool {
+        let (name, given) = (call.method.to_string(), call.args.len());
+        if let Some(takes) = arguments(ours).filter(|takes| *takes != given) {
+            let takes = counted(takes, "argument");
+            return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
+        }
+        if let Some(bound) = bound_of(ours)
+            && self.wrong_bound(&call.method, &name, bound, variable, "")
+        {
+            return true;
+        }
+        for arg in &call.args {
+            let has = self.certain(arg);
+            let is_float = matches!(arg, Expr::Lit(l) if matches!(l.lit, Lit::Float(_)));
+            match (ours, has) {
+                ("powi", Some(Certain::Element(_))) => {
+                    return self.report(arg, &messages::POWER, &[&shown(arg), &shown(arg)]);
+                }
+                ("powi", None) if is_float => return self.report(arg, &messages::POWER, &[&shown(arg), &shown(arg)]),
+                ("shift", Some(Certain::Element(_))) => return self.report(arg, &messages::PLACES, &[&shown(arg)]),
+                ("shift", None) if is_float => return self.report(arg, &messages::PLACES, &[&shown(arg)]),
+                ("at", Some(Certain::Index)) => {}
+                ("at", has) if has.is_some() || matches!(arg, Expr::Lit(_)) => {
+                    return self.report(arg, &messages::NOT_AN_INDEX, &[&shown(arg)]);
+                }
+                (_, Some(Certain::Element(j))) if DATA_METHODS.contains(&ours) && j != variable => {
+                    self.mixed(&call.receiver, variable, arg, j);
+                    return true;
+                }
+                (_, Some(has)) if DATA_METHODS.contains(&ours) && self.wrong_operand(arg, has) => return true,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `T::any(…)` in an element op, `T::infinity()` where the bound lacks it.
+    pub fn wrong_function(&mut self, path: &syn::Path) -> bool {
+        let [variable, name] = &path.segments.iter().collect::<Vec<_>>()[..] else { return false };
+        let Some(i) = self.head.generics.iter().position(|g| g.ident == variable.ident) else { return false };
+        let is_row = self.head.generics[i].bound.name == "Row";
+        let called = name.ident.to_string();
+        if self.head.is_machine() {
+            return false;
+        }
+        if matches!(called.as_str(), "any" | "all") && !is_row {
+            return self.report(&name.ident, &messages::ROW_METHOD, &[&called, &variable.ident]);
+        }
+        bound_of(&called).is_some_and(|bound| self.wrong_bound(&name.ident, &called, bound, i, ""))
+    }
+
+    /// A macro that shows or tests data, which has no value when the body is recorded or differentiated.
+    pub fn wrong_macro(&mut self, mac: &Macro) -> bool {
+        let name = mac.path.segments.last().map(|s| text(&s.ident)).unwrap_or_default();
+        let is_showing = SHOWING.contains(&name.as_str());
+        if self.head.is_machine() || !is_showing && !TESTING.contains(&name.as_str()) {
+            return false;
+        }
+        let Some(data) = self.mentioned(mac.tokens.clone()) else { return false };
+        let message = match name.as_str() {
+            _ if is_showing => &messages::SHOWS_DATA,
+            "matches" => return self.report(&mac.path, &messages::MATCH, &[]),
+            _ => &messages::TESTS_DATA,
+        };
+        self.report(&mac.path, message, &[&name, &data])
+    }
+
+    /// The first name of data in the tokens, also in the text of a format.
+    fn mentioned(&self, tokens: TokenStream) -> Option<String> {
+        let is_data = |name: &Ident| self.scopes.get(name).is_some_and(|b| b.value.is_data());
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Ident(name) if is_data(&name) => Some(text(&name)),
+            TokenTree::Group(group) => self.mentioned(group.stream()),
+            TokenTree::Literal(literal) => {
+                let literal = literal.to_string();
+                let names = literal.split('{').skip(1).filter_map(|part| part.split(['}', ':']).next());
+                let mut names = names.filter_map(|name| syn::parse_str::<Ident>(name).ok());
+                names.find(is_data).map(|name| text(&name))
+            }
+            _ => None,
+        })
+    }
+}
+
+fn is_bitwise(op: &BinOp) -> bool {
+    matches!(op, BinOp::BitAnd(_) | BinOp::BitOr(_) | BinOp::BitAndAssign(_) | BinOp::BitOrAssign(_))
+}
+
+/// The source of an expression in a message.
+pub fn shown(expr: &Expr) -> String {
+    let tokens = expr.to_token_stream().to_string();
+    let mut shown =
+        tokens.replace(" . ", ".").replace("( ", "(").replace(" )", ")").replace(" (", "(").replace(" ,", ",");
+    shown = shown.replace(" :: ", "::").replace("- ", "-").replace(" -", " - ").replace("* (", "*(");
+    minitensor_schema::suggestion::shortened(&shown)
+}

@@ -1,0 +1,10 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op]
+pub fn op<T: Float>(x: T) -> T {
+    let _ = format!("{:?}", x);
+    x
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use minitensor::prelude::*;
+
+fn half(x: f64) -> f64 {
+    0.5 * x
+}
+
+/// An op.
+#[custom_op]
+pub fn op<T: Float>(x: T) -> T {
+    half(x)
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op]
+pub fn op<T: Float, U: Int>(x: T, y: U) -> T {
+    y
+}
+
+fn main() {}

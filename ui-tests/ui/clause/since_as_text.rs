@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op(since = "2")]
+pub fn op<T: Float>(x: T) -> T {
+    x
+}
+
+fn main() {}

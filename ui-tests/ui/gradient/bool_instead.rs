@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op(backward = true)]
+pub fn op<T: Float>(x: T) -> T {
+    x * 2.0
+}
+
+fn main() {}

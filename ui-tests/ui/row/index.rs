@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+pub fn op<R: Row>(x: R) -> R {
+    x - x[0]
+}
+
+fn main() {}

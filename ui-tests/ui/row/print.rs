@@ -1,0 +1,10 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+pub fn op<R: Row>(x: R) -> R {
+    println!("{:?}", x.sum());
+    x
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+use minitensor::prelude::*;
+
+/// `2 x`.
+#[custom_op]
+pub fn double<T: Num>(x: T) -> T {
+    x + x
+}
+
+/// An op.
+#[custom_op]
+pub fn op(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    double::call(x.clone())
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+use minitensor::prelude::*;
+
+/// `2 x`.
+#[custom_op]
+pub fn double<T: Num>(x: T) -> T {
+    x + x
+}
+
+/// An op.
+#[custom_op]
+pub fn op(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let z = double::call(x);
+    double::call(&z)
+}
+
+fn main() {}
