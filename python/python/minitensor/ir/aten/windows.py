@@ -246,8 +246,9 @@ def _col2im(
     return ops.fold(self, *(sizes(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)))
 
 
-def _padded(x: Tensor, pad: Sequence[int], position: Callable[[int, int], int]) -> Tensor:
-    """Extends axes by elements of the tensor. The pairs begin with the last axis."""
+def padded(x: Tensor, pad: Sequence[int], mode: str) -> Tensor:
+    """Extends axes by elements of the tensor: `reflect`, `replicate` or `circular`. The pairs begin with the last axis."""
+    position = _OUTSIDE[mode]
     for i in range(len(pad) // 2):
         axis = x.ndim - 1 - i
         n = x.shape[axis]
@@ -268,7 +269,7 @@ _OUTSIDE: dict[str, Callable[[int, int], int]] = {
 
 
 def _padding(mode: str) -> Callable[..., Tensor]:
-    return lambda self, padding: _padded(self, padding, _OUTSIDE[mode])
+    return lambda self, padding: padded(self, padding, mode)
 
 
 rule("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")(_padding("reflect"))
@@ -281,4 +282,4 @@ def _pad(self: Tensor, pad: Sequence[int], out_dtype: str, mode: str = "constant
 
     if mode == "constant":
         return _constant_pad_nd(self, pad, out_dtype, value or 0)  # type: ignore[no-any-return]
-    return _padded(self, pad, _OUTSIDE[mode])
+    return padded(self, pad, mode)
