@@ -98,7 +98,12 @@ def body_of(schema: defs.OpSchema, version: int) -> FunctionProto | None:
         return None
     # The latest body that reads no operators of a later version.
     versions = [number for number in schema.function_opset_versions if number <= version]
-    return schema.get_function_with_opset_version(max(versions)) if versions else schema.function_body  # type: ignore[no-any-return]
+    data = schema.get_function_with_opset_version(max(versions)) if versions else schema.function_body
+    if isinstance(data, FunctionProto):
+        return data
+    body = FunctionProto()
+    body.ParseFromString(data)
+    return body
 
 
 def attributes_of(schema: defs.OpSchema, given: Mapping[str, Any], read: Callable[[Any], Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _attention(
     if q.shape[1] != k.shape[1]:
         k, v = (repeated_heads(x, q.shape[1] // k.shape[1]) for x in (k, v))
     # Both operands are scaled: their products may be too large for 16 bits.
-    root = math.sqrt(1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    root = cast(mt.full((), math.sqrt(1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)), dtype)
     scores = ops.matmul(q * root, ops.matrix_transpose(k * root))
     shown = scores
     if softcap:

@@ -119,10 +119,9 @@ def _mel_weight_matrix(
     at = np.arange(length // 2 + 1)
     for k in range(bins):
         left, center, right = edges[k : k + 3]
-        # A triangle; its left half is the peak alone if it has no width.
+        # A triangle. The half of it that has no width is left out, but for the peak.
         rising = (at - left) / (center - left) if center > left else (at == center).astype(float)
         falling = (right - at) / (right - center) if right > center else np.zeros(len(at))
-        found[:, k] = np.where(at < center, np.where(at >= left, rising, 0), np.where(at < right, falling, 0))
-        if center == left and center < len(at):
-            found[center, k] = 1
+        is_left = (at >= left) & (at <= center)
+        found[:, k] = np.where(is_left, rising, np.where((at > center) & (at < right), falling, 0))
     return tensor(found).astype(dtype_of(output_datatype))

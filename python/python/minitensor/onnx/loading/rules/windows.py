@@ -329,14 +329,12 @@ def _max_unpool(
     s, p = strides or [1] * rank, pads or [0] * 2 * rank
     image = [(n - 1) * s[k] + kernel_shape[k] - p[k] - p[k + rank] for k, n in enumerate(x.shape[2:])]
     small = [*x.shape[:2], *image]
-    # The positions are those of the smaller image, also if the result is larger.
     row = ops.scatter(ops.reshape(x, [x.size]), ops.reshape(indices, [x.size]), math.prod(small), 0)
     found = ops.reshape(row, small)
-    if output_shape is not None and output_shape.tolist() != small:
-        shape = output_shape.tolist()
-        row = ops.scatter(ops.reshape(x, [x.size]), ops.reshape(indices, [x.size]), math.prod(shape), 0)
-        return ops.reshape(row, shape)
-    return found
+    if output_shape is None:
+        return found
+    # The positions are those of the smaller image; a larger one has zeros at the end.
+    return ops.pad(found, [n for k, size in enumerate(output_shape.tolist()) for n in (0, size - small[k])])
 
 
 @rule("Col2Im")
