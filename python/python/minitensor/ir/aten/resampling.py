@@ -198,8 +198,8 @@ def sampled(image: Tensor, grid: Tensor, mode: str, padding: str, align_corners:
         if mode == "cubic":
             # Each of the four pixels is moved inside.
             first = ops.floor(at)
-            weights = _cubic_weights(at - first)
-            taps.append([(_inside(first + k, size, padding, align_corners), w) for k, w in zip(range(-1, 3), weights)])
+            neighbours = [_inside(first + float(k), size, padding, align_corners) for k in range(-1, 3)]
+            taps.append(list(zip(neighbours, _cubic_weights(at - first), strict=True)))
             continue
         at = _inside(at, size, padding, align_corners)
         if mode == "nearest":
@@ -211,7 +211,7 @@ def sampled(image: Tensor, grid: Tensor, mode: str, padding: str, align_corners:
 
 
 def _interpolated(image: Tensor, taps: Sequence[Sequence[tuple[Tensor, Any]]]) -> Tensor:
-    """Returns sums of pixels. For each axis, `taps` has positions and weights; without weights, there is one position."""
+    """Returns sums of pixels. For each axis, `taps` has positions, and their weights or None."""
     total = None
     for chosen in itertools.product(*taps):
         term = pixels(image, [at for at, _ in chosen])

@@ -247,7 +247,10 @@ def _col2im(
 
 
 def padded(x: Tensor, pad: Sequence[int], mode: str) -> Tensor:
-    """Extends axes by elements of the tensor: `reflect`, `replicate` or `circular`. The pairs begin with the last axis."""
+    """Extends axes by elements of the tensor: `reflect`, `replicate` or `circular`.
+
+    The pairs of sizes begin with the last axis.
+    """
     position = _OUTSIDE[mode]
     for i in range(len(pad) // 2):
         axis = x.ndim - 1 - i

@@ -42,8 +42,9 @@ class FunctionCall:
         names = self._graph.inputs
         if len(inputs) > len(names):
             raise OnnxError(f"the function has {len(names)} inputs, got {len(inputs)}")
-        # A function reads nothing but its inputs.
-        return self._graph.run({}, [*inputs, *[None] * (len(names) - len(inputs))])
+        # Subgraphs that a function got as attributes read values of the graph around it.
+        captured = {name: scope[name] for name in self._graph.captured}
+        return self._graph.run(captured, [*inputs, *[None] * (len(names) - len(inputs))])
 
 
 class TypedFunctionCall:

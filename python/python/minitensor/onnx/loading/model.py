@@ -56,7 +56,7 @@ class OnnxModel(nn.Module):
         for name, path in run.paths.items():
             found = _get(self, path)
             scope[name] = NarrowTensor(found, run.formats[name]) if name in run.formats else found
-        scope.update(self._named(args, kwargs))
+        scope.update(self._arguments(args, kwargs))
         missing = [str(variable) for variable in self.inputs if variable.name not in scope]
         if missing:
             raise OnnxError(f"the model {self._name!r} misses the input {', '.join(missing)}; pass it")
@@ -67,7 +67,7 @@ class OnnxModel(nn.Module):
     def _name(self) -> str:
         return self._run.graph.name
 
-    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Value]:
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Value]:
         required = [v for v in self.inputs if v.name not in self._run.defaults]
         if len(args) > len(required):
             names = ", ".join(variable.name for variable in required)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, defs
 
 from . import rule
-from .elements import DTYPES, array_of, dense, dtype_of, format_of, type_name
+from .elements import DTYPES, array_of, dense, dtype_of, type_name
 from .error import OnnxError
 from .functions import FunctionCall, TypedFunctionCall, attributes_of, body_of
 from .graph import Computation, Graph, Node, RuleCall, Step
@@ -178,7 +178,7 @@ class _Preparation:
     ) -> Computation:
         function = self._functions.get((node.domain, node.op, proto.overload))
         if function is not None:
-            return self._call(function, node.attributes, _versions(function.opset_import) or opsets, calls)
+            return self._call(function, node.attributes, {**opsets, **_versions(function.opset_import)}, calls)
         found = rule.find(node.domain, node.op, node.version)
         if found is not None:
             unknown = node.attributes.keys() - found.attributes.keys() - _WITHOUT_EFFECT
@@ -192,7 +192,7 @@ class _Preparation:
             body = body_of(schema, node.version)
             if body is not None:
                 given = attributes_of(schema, node.attributes, lambda a: self._attribute(a, opsets, {}, calls))
-                return self._call(body, given, _versions(body.opset_import), calls)
+                return self._call(body, given, {**opsets, **_versions(body.opset_import)}, calls)
             if schema.has_context_dependent_function:
                 return TypedFunctionCall(schema, proto, lambda body: self._typed(body, proto, schema, opsets, calls))
         raise OnnxError(_why(node, schema))
@@ -207,7 +207,7 @@ class _Preparation:
     ) -> Graph:
         attributes = {a.name: self._attribute(a, opsets, {}, calls) for a in proto.attribute}
         given = attributes_of(schema, attributes, lambda a: self._attribute(a, opsets, {}, calls))
-        graph = self._body(body, given, _versions(body.opset_import), calls)
+        graph = self._body(body, given, {**opsets, **_versions(body.opset_import)}, calls)
         self.report()
         return graph
 
@@ -221,7 +221,11 @@ class _Preparation:
         key = (name, tuple(sorted(opsets.items())))
         if not given and key in self._bodies:
             return self._bodies[key]
-        call = FunctionCall(self._body(function, given, opsets, (*calls, name)))
+        graph = self._body(function, given, opsets, (*calls, name))
+        if graph.captured and not self._problems:
+            unknown = ", ".join(map(repr, sorted(graph.captured)))
+            raise OnnxError(f"the function '{name}' reads {unknown}, which it does not define")
+        call = FunctionCall(graph)
         if not given:
             self._bodies[key] = call
         return call
@@ -290,5 +294,3 @@ def _why(node: Node, schema: defs.OpSchema | None) -> str:
         return "minitensor has no rule for this operator; export the model without it"
     what = f"domain '{node.domain}'" if node.domain else f"opset {node.version}"
     return f"{what} has no such operator that minitensor knows; export the model to standard operators"
-
-

@@ -13,7 +13,21 @@ from ..._minitensor import Tensor
 from .error import OnnxError
 from .narrow import FORMATS, NarrowTensor, decoded
 
-__all__ = ["Fixed", "Known", "Text", "Value", "described", "from_array", "is_text", "known", "public", "tensor"]
+__all__ = [
+    "Fixed",
+    "Known",
+    "Scope",
+    "Tensor",
+    "Text",
+    "Value",
+    "described",
+    "from_array",
+    "is_text",
+    "known",
+    "public",
+    "tensor",
+    "text",
+]
 
 #: Numbers that are known without running the model, such as shapes. They remain known under `mt.jit`.
 Known: TypeAlias = npt.NDArray[Any]
@@ -23,7 +37,7 @@ Text: TypeAlias = npt.NDArray[Any]
 Fixed: TypeAlias = Tensor
 #: Any value: a tensor, an array, a narrow tensor, a sequence, or an optional that is empty.
 Value: TypeAlias = Any
-
+#: The values that subgraphs of a node may read, by their names.
 Scope: TypeAlias = Mapping[str, Value]
 
 _BY_ML_NAME = {found.ml_name: found for found in FORMATS.values()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-
 from .... import _minitensor as mt
 from .... import ops
 from ....ir.aten.products import repeated_heads
@@ -155,5 +154,3 @@ def _rotary_embedding(
         found = ops.concat([a * cos - b * sin, a * sin + b * cos], -1)
     found = ops.concat([found, rest], -1) if rest.shape[-1] else found
     return found if len(shape) == 4 else ops.reshape(ops.swapaxes(found, 1, 2), shape)
-
-

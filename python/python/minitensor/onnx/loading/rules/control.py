@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-
-
 import numpy as np
 
 from .... import _minitensor as mt
-from .... import ops
-from .... import tracing
+from .... import ops, tracing
 from ..error import OnnxError
 from ..graph import Graph
 from ..rule import rule
@@ -19,10 +16,15 @@ from ..values import Known, Scope, Tensor, Value, tensor
 def _if(cond: Value, *, scope: Scope, then_branch: Graph, else_branch: Graph) -> tuple[Value, ...]:
     if isinstance(cond, Tensor) and mt._is_recording():
         # Both branches are recorded, and each run chooses one.
-        functions = [lambda graph=graph: tuple(map(tensor, graph.run(scope, []))) for graph in (then_branch, else_branch)]
-        found: tuple[Value, ...] = tracing.cond(ops.reshape(cond, []), *functions)
+        found: tuple[Value, ...] = tracing.cond(
+            ops.reshape(cond, []), lambda: _tensors(then_branch, scope), lambda: _tensors(else_branch, scope)
+        )
         return found
     return tuple((then_branch if _is_true(cond) else else_branch).run(scope, []))
+
+
+def _tensors(graph: Graph, scope: Scope) -> tuple[Tensor, ...]:
+    return tuple(map(tensor, graph.run(scope, [])))
 
 
 def _is_true(value: Value) -> bool:
@@ -37,9 +39,9 @@ def _stacked(found: list[Value], graph: Graph, position: int, axis: int = 0) -> 
     if found:
         return ops.stack([tensor(value) for value in found], axis)
     dtype, shape = graph.types[position]
-    if dtype is None or shape is None or not all(isinstance(size, int) for size in shape):
+    sizes = [size for size in shape or () if isinstance(size, int)]
+    if dtype is None or shape is None or len(sizes) != len(shape):
         raise OnnxError(f"no step runs, and the output '{graph.outputs[position]}' of the body does not say its shape")
-    sizes = list(shape)
     sizes.insert(axis, 0)
     return mt.zeros(sizes, dtype=dtype)
 
@@ -129,5 +131,3 @@ def _scan_8(
             _scan(*parts, scope=scope, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
         )
     return tuple(ops.stack([tensor(value) for value in column], 0) for column in zip(*rows, strict=True))
-
-

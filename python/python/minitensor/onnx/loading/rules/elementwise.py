@@ -239,5 +239,3 @@ def _dropout(data: Tensor, ratio: Known | None = None, training_mode: Known | No
 @rule("Dropout", since=7)
 def _dropout_7(data: Tensor, *, ratio: float = 0.5) -> tuple[Value, ...]:
     return data, mt.full(data.shape, True, dtype="bool")
-
-

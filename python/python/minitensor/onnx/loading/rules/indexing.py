@@ -22,7 +22,7 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 def _positions(index: Tensor) -> Tensor:
-    return cast(index, "int64")  # type: ignore[no-any-return]
+    return cast(index, "int64")
 
 
 @rule("Gather", moves=True)
@@ -82,9 +82,7 @@ def _put(x: Tensor, positions: Tensor, values: Tensor, reduction: str) -> Tensor
 
 @rule("ScatterElements")
 @rule("Scatter")
-def _scatter_elements(
-    x: Tensor, index: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
-) -> Tensor:
+def _scatter_elements(x: Tensor, index: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
     return _put(x, along(x, axis, index), updates, reduction)
 
 

@@ -93,6 +93,8 @@ def _label_encoder(
 ) -> Value:
     keys = keys_floats or keys_int64s or keys_strings or _items(keys_tensor)
     dtype: str
+    values: Sequence[Any]
+    default: Any
     if values_strings is not None:
         values, default, dtype = values_strings, default_string, "object"
     elif values_floats is not None:
@@ -126,6 +128,15 @@ _MODES: dict[int, Callable[[float, float], bool]] = {
     5: lambda x, t: x != t,
 }
 _MEMBER = 6
+
+
+#: How the leaves of all trees become a number: the average over trees, the sum, the least, the greatest.
+_AGGREGATES: list[Callable[[Known, int], Any]] = [
+    lambda leaves, trees: leaves.sum() / trees,
+    lambda leaves, trees: leaves.sum(),
+    lambda leaves, trees: leaves.min(),
+    lambda leaves, trees: leaves.max(),
+]
 
 
 @rule("TreeEnsemble", domain=DOMAIN)
@@ -174,10 +185,7 @@ def _tree_ensemble(
         for target in range(n_targets):
             hits = [at for at in (leaf(row, root) for root in tree_roots) if leaf_targetids[at] == target]
             if hits:
-                chosen = weights[hits]
-                found[k, target] = [np.mean, np.sum, np.min, np.max][aggregate_function](chosen)
-                if aggregate_function == 0:
-                    found[k, target] = chosen.sum() / len(tree_roots)
+                found[k, target] = _AGGREGATES[aggregate_function](weights[hits], len(tree_roots))
     return found
 
 

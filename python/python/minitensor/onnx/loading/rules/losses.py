@@ -8,7 +8,9 @@ from ..rule import rule
 from ..values import Tensor
 
 
-def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignored: int | None, reduction: str) -> Tensor:
+def _loss(
+    log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignored: int | None, reduction: str
+) -> Tensor:
     """Returns the negative logarithms of the probabilities of the targets."""
     index = ops.astype(target, "int64")
     is_kept = None if ignored is None else ops.ne(index, ignored)

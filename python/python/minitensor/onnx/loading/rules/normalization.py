@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from .... import ops
 from ....ir.aten.promotion import cast
@@ -62,7 +61,7 @@ def _normalized(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tenso
     # The factor and the term of each channel are computed once, with the digits of the statistics.
     factor = scale * ops.rsqrt(var + epsilon)
     term = bias - mean * factor
-    return cast(x * _by_channel(factor, x.ndim) + _by_channel(term, x.ndim), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(x * _by_channel(factor, x.ndim) + _by_channel(term, x.ndim), x.dtype.name)
 
 
 @rule("InstanceNormalization", since=6)
@@ -91,8 +90,8 @@ def _layer_normalization(
     shape, count = [*x.shape[:first], *[1] * (x.ndim - first)], math.prod(x.shape[first:])
     rows = ops.reshape(wide, [*x.shape[:first], count])
     if scale.size == count and (bias is None or bias.size == count):
-        weights: list[Any] = [None if t is None else ops.reshape(t, [count]) for t in (scale, bias)]
-        found = ops.reshape(ops.layer_norm(rows, *weights, epsilon), x.shape)
+        factor, term = (None if t is None else ops.reshape(t, [count]) for t in (scale, bias))
+        found = ops.reshape(ops.layer_norm(rows, factor, term, epsilon), x.shape)
     else:
         found = ops.reshape(ops.layer_norm(rows, None, None, epsilon), x.shape) * scale
         found = found if bias is None else found + bias
@@ -110,7 +109,7 @@ def _rms_normalization(
     first = axis % x.ndim
     rows = ops.reshape(_stashed(x, stash_type), [*x.shape[:first], math.prod(x.shape[first:])])
     found = ops.reshape(ops.rms_norm(rows, None, epsilon), x.shape)
-    return cast(cast(found, x.dtype.name) * scale, x.dtype.name)  # type: ignore[no-any-return]
+    return cast(cast(found, x.dtype.name) * scale, x.dtype.name)
 
 
 @rule("GroupNormalization", since=21)
@@ -119,7 +118,7 @@ def _group_normalization(
 ) -> Tensor:
     found = ops.group_norm(_stashed(x, stash_type), None, None, num_groups, epsilon)
     found = cast(found, x.dtype.name)
-    return found * _by_channel(scale, x.ndim) + _by_channel(bias, x.ndim)  # type: ignore[no-any-return]
+    return found * _by_channel(scale, x.ndim) + _by_channel(bias, x.ndim)
 
 
 @rule("GroupNormalization", since=18)

@@ -96,7 +96,7 @@ def _dequantize_linear(
     # Integers of more than 11 bits are no numbers of 16 bits.
     computed = "float64" if "float64" in (dtype, x_scale.dtype.name) else "float32"
     scale = cast(_aligned(x_scale, numbers.shape, axis, block_size), computed)
-    return cast(cast(numbers, computed) * scale, dtype)  # type: ignore[no-any-return]
+    return cast(cast(numbers, computed) * scale, dtype)
 
 
 def _centered(x: Tensor, zero_point: Tensor | None, axis: int) -> Tensor:

@@ -13,11 +13,11 @@ from ..values import Tensor, Value
 
 
 def _normal(shape: Sequence[int], dtype: str, mean: float, scale: float) -> Tensor:
-    return cast(mt.randn(tuple(shape), dtype="float32") * scale + mean, dtype)  # type: ignore[no-any-return]
+    return cast(mt.randn(tuple(shape), dtype="float32") * scale + mean, dtype)
 
 
 def _uniform(shape: Sequence[int], dtype: str, low: float, high: float) -> Tensor:
-    return cast(mt.rand(tuple(shape), dtype="float32") * (high - low) + low, dtype)  # type: ignore[no-any-return]
+    return cast(mt.rand(tuple(shape), dtype="float32") * (high - low) + low, dtype)
 
 
 def _dtype(x: Value, dtype: int | None) -> str:
@@ -46,7 +46,7 @@ def _random_uniform_like(x: Value, *, dtype: int | None = None, high: float = 1.
 
 @rule("Bernoulli")
 def _bernoulli(x: Tensor, *, dtype: int | None = None) -> Tensor:
-    return cast(ops.lt(mt.rand(x.shape, dtype="float32"), x), _dtype(x, dtype))  # type: ignore[no-any-return]
+    return cast(ops.lt(mt.rand(x.shape, dtype="float32"), x), _dtype(x, dtype))
 
 
 @rule("Multinomial")
@@ -54,4 +54,4 @@ def _multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1) -> Tensor:
     # The largest of the logarithms with Gumbel noise is a class, with its probability.
     shape = (x.shape[0], sample_size, x.shape[1])
     noise = ops.negative(ops.log(ops.negative(ops.log(mt.rand(shape, dtype="float32") + 1e-12)) + 1e-12))
-    return cast(ops.argmax(ops.expand_dims(x, 1) + noise, -1), dtype_of(dtype))  # type: ignore[no-any-return]
+    return cast(ops.argmax(ops.expand_dims(x, 1) + noise, -1), dtype_of(dtype))

@@ -45,7 +45,7 @@ def _activations(
         b = next(beta, default_b) if name in _WITH_BETA else default_b
 
         def apply(x: Tensor, function: Any = function, a: float = a, b: float = b) -> Tensor:
-            return function(x if clip is None else ops.minimum(ops.maximum(x, -clip), clip), a, b)  # type: ignore[no-any-return]
+            return function(x if clip is None else ops.minimum(ops.maximum(x, -clip), clip), a, b)
 
         found.append(apply)
     return found

@@ -17,15 +17,15 @@ Reduction = Callable[[Tensor, list[int], bool], Tensor]
 
 
 def _sum(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
-    return cast(ops.sum(x, axes, keepdims), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(ops.sum(x, axes, keepdims), x.dtype.name)
 
 
 def _prod(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
-    return cast(ops.prod(x, axes, keepdims), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(ops.prod(x, axes, keepdims), x.dtype.name)
 
 
 def _mean(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
-    return cast(ops.mean(x, axes, keepdims), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(ops.mean(x, axes, keepdims), x.dtype.name)
 
 
 def _l1(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
@@ -33,11 +33,11 @@ def _l1(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
 
 
 def _l2(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
-    return cast(ops.sqrt(_sum_square(x, axes, keepdims)), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(ops.sqrt(_sum_square(x, axes, keepdims)), x.dtype.name)
 
 
 def _log_sum(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
-    return cast(ops.log(_sum(x, axes, keepdims)), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(ops.log(_sum(x, axes, keepdims)), x.dtype.name)
 
 
 def _sum_square(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
@@ -47,7 +47,7 @@ def _sum_square(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
 def _log_sum_exp(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
     if any(x.shape[axis] == 0 for axis in axes):
         return ops.log(_sum(x, axes, keepdims))
-    return cast(ops.logsumexp(x, axes, keepdims), x.dtype.name)  # type: ignore[no-any-return]
+    return cast(ops.logsumexp(x, axes, keepdims), x.dtype.name)
 
 
 def _extremum(number: Callable[..., Tensor], boolean: Callable[..., Tensor], sign: int) -> Reduction:

@@ -159,7 +159,8 @@ def _non_max_suppression(
         corners = np.concatenate([middle - half, middle + half], -1)
     else:
         # The corners of a diagonal may be in any order.
-        corners = np.concatenate([np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])], -1)
+        first, second = boxes[..., :2], boxes[..., 2:]
+        corners = np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
     found: list[tuple[int, int, int]] = []
     for batch, classes in enumerate(scores):
         for number, row in enumerate(classes):
@@ -180,4 +181,5 @@ def _overlaps(box: Known, others: Known) -> Known:
     shared = np.prod(np.maximum(high - low, 0), 1)
     areas = np.prod(box[2:] - box[:2]) + np.prod(others[:, 2:] - others[:, :2], 1)
     union = areas - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    found: Known = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+    return found

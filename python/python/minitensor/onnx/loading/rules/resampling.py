@@ -233,10 +233,9 @@ def _deform_conv(
     moves = ops.reshape(offset, [batch * offset_group, taps, rank, positions])
     at = []
     for axis in range(rank):
-        first = np.arange(out[axis]) * s[axis] - p[axis]
-        first = np.broadcast_to(first.reshape([-1 if k == axis else 1 for k in range(rank)]), out).reshape(1, -1)
-        inner = np.arange(kernel[axis]) * d[axis]
-        inner = np.broadcast_to(inner.reshape([-1 if k == axis else 1 for k in range(rank)]), kernel).reshape(-1, 1)
+        along = [-1 if k == axis else 1 for k in range(rank)]
+        first = np.broadcast_to((np.arange(out[axis]) * s[axis] - p[axis]).reshape(along), out).reshape(1, -1)
+        inner = np.broadcast_to((np.arange(kernel[axis]) * d[axis]).reshape(along), kernel).reshape(-1, 1)
         move = ops.reshape(ops.slice(moves, 2, axis, axis + 1), [batch * offset_group, taps, positions])
         at.append(move + tensor((first + inner).astype("float32")).astype(x.dtype))
     image = ops.reshape(x, [batch * offset_group, channels // offset_group, *x.shape[2:]])

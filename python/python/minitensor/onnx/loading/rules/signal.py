@@ -19,9 +19,7 @@ def _transformed(re: Tensor, im: Tensor, sign: int) -> tuple[Tensor, Tensor]:
     """Returns the Fourier transform along the last axis. Lengths are halved while they are even (Cooley–Tukey)."""
     n = re.shape[-1]
     if n > MAX_MATRIX and n % 2 == 0:
-        (a, b), (c, d) = (
-            _transformed(*(ops.slice(x, -1, k, n, 2) for x in (re, im)), sign) for k in (0, 1)
-        )
+        (a, b), (c, d) = (_transformed(ops.slice(re, -1, k, n, 2), ops.slice(im, -1, k, n, 2), sign) for k in (0, 1))
         angle = sign * 2 * np.pi * np.arange(n // 2) / n
         cos, sin = (tensor(f(angle)).astype(re.dtype) for f in (np.cos, np.sin))
         c, d = c * cos - d * sin, c * sin + d * cos

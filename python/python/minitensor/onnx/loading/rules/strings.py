@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,8 @@ def _string_normalizer(
 ) -> Text:
     removed = set(stopwords or []) if is_case_sensitive else {word.lower() for word in stopwords or []}
     kept = [item for item in x.reshape(-1) if (item if is_case_sensitive else item.lower()) not in removed]
-    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}[case_change_action]
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+    change = changes[case_change_action]
     # Without any string, one that is empty is the result.
     found = [change(item) for item in kept] or [""]
     return strings(found, [len(found)] if x.ndim < 2 else [1, len(found)])

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-
 import numpy as np
 
 from .... import ops
@@ -112,8 +111,8 @@ def windows(
         small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
         before, after = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
         return Windows(image, kernel, s, d, before, after, counts)
-    before, after = ([0] * rank, [0] * rank) if auto_pad == "VALID" or not pads else (pads[:rank], pads[rank:])
-    counts = []
+    given = [0] * 2 * rank if auto_pad == "VALID" or not pads else list(pads)
+    before, after, counts = given[:rank], given[rank:], []
     for n, b, a, span, step in zip(image, before, after, spans, s, strict=True):
         free = n + b + a - span
         count = (-(-free // step) if ceil_mode else free // step) + 1
@@ -233,8 +232,10 @@ def _max_pool(
         indices = ops.take(table, ops.reshape(best + tensor(first), [best.size]))
         return ops.amax(rows, -1), ops.reshape(indices, best.shape) + tensor(batch)
     sizes = [list(w.kernel), list(w.strides)]
-    if list(w.before) == list(w.after) and not ceil_mode and all(
-        2 * b <= k for b, k in zip(w.before, w.kernel, strict=True)
+    if (
+        list(w.before) == list(w.after)
+        and not ceil_mode
+        and all(2 * b <= k for b, k in zip(w.before, w.kernel, strict=True))
     ):
         return _MAX_POOL[rank](x, *sizes, list(w.before), list(w.dilations))
     found = _MAX_POOL[rank](w.extended(x, _least(x)), *sizes, [0] * rank, list(w.dilations))
@@ -243,8 +244,10 @@ def _max_pool(
 
 def _by_columns(w: Windows) -> Known:
     """Returns the positions of windows in a column-major row of all elements."""
-    turned = Windows(*(list(reversed(v)) for v in (w.image, w.kernel, w.strides, w.dilations, w.before, w.after)),
-                     list(reversed(w.counts)))  # fmt: skip
+    image, kernel, strides, dilations, before, after, counts = (
+        list(reversed(sizes)) for sizes in (w.image, w.kernel, w.strides, w.dilations, w.before, w.after, w.counts)
+    )
+    turned = Windows(image, kernel, strides, dilations, before, after, counts)
     found = turned.positions(turned.image, 1).reshape(*turned.counts, *turned.kernel)
     rank = len(w.counts)
     order = [*reversed(range(rank)), *reversed(range(rank, 2 * rank))]
@@ -360,5 +363,3 @@ def _col2im(
     for axis in range(rank):
         found = ops.slice(found, axis + 2, w.before[axis], w.before[axis] + image[axis])
     return found
-
-
