@@ -61,7 +61,7 @@ def _mod(a: Known, b: Known, fmod: int = 0) -> Known:
 
 def _cast(x: Known, to: int) -> Known:
     dtype = DTYPES.get(to, "bfloat16")
-    if dtype == "bfloat16" or not np.isfinite(x).all():
+    if dtype == "bfloat16" or not dtype.startswith("float") and not np.isfinite(x).all():
         raise _Unknown
     return x.astype(dtype)
 

@@ -24,7 +24,10 @@ def _if(cond: Value, *, scope: Scope, then_branch: Graph, else_branch: Graph) ->
 
 
 def _tensors(graph: Graph, scope: Scope) -> tuple[Tensor, ...]:
-    return tuple(map(tensor, graph.run(scope, [])))
+    results = graph.run(scope, [])
+    if any(value is None or isinstance(value, list) for value in results):
+        raise OnnxError("under mt.jit, branches return tensors; call the model without it for sequences and optionals")
+    return tuple(map(tensor, results))
 
 
 def _is_true(value: Value) -> bool:

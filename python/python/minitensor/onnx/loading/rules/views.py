@@ -15,7 +15,7 @@ from ....ir.aten.windows import padded
 from ..error import OnnxError
 from ..graph import Node
 from ..rule import rule
-from ..values import Known, Tensor, Value
+from ..values import Known, Tensor, Value, tensor
 
 
 @rule("Identity")
@@ -194,10 +194,19 @@ def _padded(x: Tensor, pads: Sequence[int], mode: str, value: float, axes: Seque
 
 @rule("Pad", since=11)
 def _pad(
-    x: Tensor, pads: Known, constant_value: Known | None = None, axes: Known | None = None, *, mode: str = "constant"
+    x: Tensor, pads: Known, constant_value: Value = None, axes: Known | None = None, *, mode: str = "constant"
 ) -> Tensor:
-    value = 0.0 if constant_value is None else float(constant_value.item())
-    return _padded(x, pads.tolist(), mode, value, None if axes is None else axes.tolist())
+    chosen = None if axes is None else axes.tolist()
+    if isinstance(constant_value, np.ndarray) and float(constant_value.item()) != constant_value.item():
+        # An integer that float64 does not represent.
+        constant_value = tensor(constant_value)
+    if not isinstance(constant_value, Tensor):
+        value = 0.0 if constant_value is None else float(constant_value.item())
+        return _padded(x, pads.tolist(), mode, value, chosen)
+    found = _padded(x, pads.tolist(), mode, 0.0, chosen)
+    # A number of a tensor is not read, so that a graph may compute it.
+    is_inside = _padded(mt.full(x.shape, True, dtype="bool"), pads.tolist(), "constant", 0.0, chosen)
+    return found if mode != "constant" else ops.where(is_inside, found, ops.reshape(constant_value, []))
 
 
 @rule("Pad", since=2)
