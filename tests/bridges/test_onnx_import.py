@@ -52,7 +52,7 @@ def test_each_reason_is_that_of_a_case():
 
 
 def _with_weights(case):
-    """Returns the model of a case whose inputs after the first are initializers, and the first; None if it cannot be."""
+    """Returns the model of a case with all inputs but the first as initializers, and the first; None for others."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     # Since this version, initializers need not be inputs.
@@ -70,7 +70,7 @@ def _with_weights(case):
 
 #: The operators that a graph of `mt.jit` does not have: their first input must be known, because it says a shape or
 #: because NumPy computes them, or their results are not tensors.
-NOT_IN_GRAPHS = [
+NOT_IN_GRAPHS = {
     "AffineGrid",
     "BitCast",
     "BlackmanWindow",
@@ -87,7 +87,7 @@ NOT_IN_GRAPHS = [
     "TfIdfVectorizer",
     "TreeEnsemble",
     "Unique",
-]
+}
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not (reason(n) or is_random(n) or n.endswith("_expanded"))])

@@ -45,13 +45,16 @@ def _float32(value: float) -> float:
     return float(mt.Tensor(value, dtype="float32").item())
 
 
-def weighted(x: Tensor, axis: int, rows: Sequence[dict[int, float]]) -> Tensor:
-    """Returns sums of elements along an axis: the row of a result has the weight of each element."""
-    n = x.shape[axis]
-    matrix = [[row.get(j, 0.0) for j in range(n)] for row in rows]
-    weights = ops.astype(mt.Tensor(matrix, dtype="float64"), x.dtype)
+def weighted(x: Tensor, axis: int, weights: Tensor) -> Tensor:
+    """Returns sums of elements along an axis: each row of `weights` has those of an element of the result."""
     moved = ops.moveaxis(x, axis, -1)
     return ops.moveaxis(ops.matmul(moved, ops.matrix_transpose(weights)), -1, axis)
+
+
+def _summed(x: Tensor, axis: int, rows: Sequence[dict[int, float]]) -> Tensor:
+    """Returns sums of elements along an axis: the row of a result has the weight of each element."""
+    matrix = [[row.get(j, 0.0) for j in range(x.shape[axis])] for row in rows]
+    return weighted(x, axis, ops.astype(mt.Tensor(matrix, dtype="float64"), x.dtype))
 
 
 def _linear_row(position: float, size: int) -> dict[int, float]:
@@ -69,11 +72,11 @@ def _cubic_row(position: float, size: int) -> dict[int, float]:
     row: dict[int, float] = {}
     for j in range(low - 1, low + 3):
         at = min(max(j, 0), size - 1)
-        row[at] = row.get(at, 0.0) + cubic(position - j, -0.75)
+        row[at] = row.get(at, 0.0) + _cubic(position - j, -0.75)
     return row
 
 
-def cubic(distance: float, a: float) -> float:
+def _cubic(distance: float, a: float) -> float:
     """The convolution kernel of Keys (1981)."""
     x = abs(distance)
     if x <= 1:
@@ -104,7 +107,7 @@ def _resampled(
         step = _step(size, output, scale, align_corners)
         at = [j * step if align_corners else (j + 0.5) * step - 0.5 for j in range(output)]
         if (output, step) != (size, 1.0):
-            x = weighted(x, axis, [row(position, size) for position in at])
+            x = _summed(x, axis, [row(position, size) for position in at])
     return x
 
 
@@ -121,7 +124,7 @@ def _smoothed(
         size = x.shape[axis]
         step = _step(size, output, scale, align_corners)
         rows = [_smooth_row((j + 0.5) * step, step, size, radius, kernel) for j in range(output)]
-        x = weighted(x, axis, rows)
+        x = _summed(x, axis, rows)
     return x
 
 
@@ -168,7 +171,7 @@ _rules(
 _rules(
     "_upsample_bicubic2d_aa",
     2,
-    lambda x, sizes, scales, align: _smoothed(x, sizes, scales, align, 2, lambda d: cubic(d, -0.5)),
+    lambda x, sizes, scales, align: _smoothed(x, sizes, scales, align, 2, lambda d: _cubic(d, -0.5)),
 )
 
 

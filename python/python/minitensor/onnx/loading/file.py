@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from .error import OnnxError
 
@@ -16,6 +16,8 @@ __all__ = ["read"]
 
 #: Protocol buffers have no larger messages. Larger models store their tensors in other files.
 MAX_BYTES = 2**31 - 1
+#: The checker gets tensors of at most this many bytes.
+SMALL = 1024
 #: How deep subgraphs may be nested.
 MAX_DEPTH = 32
 #: How the files begin that are taken for ONNX models by mistake.
@@ -36,7 +38,7 @@ def read(source: Any) -> tuple[ModelProto, Path | None]:
         model = source
     else:
         if isinstance(source, (bytes, bytearray, memoryview)):
-            data, name = bytes(source), "the bytes"
+            data, name = bytes(source), "the argument"
         elif isinstance(source, (str, os.PathLike)):
             path = Path(source)
             data, name, folder = _data(path), f"'{path}'", path.parent
@@ -87,27 +89,25 @@ def _check(model: ModelProto) -> None:
                 f"the model uses opset {opset.version}, but the installed package onnx knows {latest}; "
                 "update it with: pip install -U onnx"
             )
-    bare = _without_elements(model)
     try:
-        onnx.checker.check_model(bare)
+        onnx.checker.check_model(_without_elements(model))
     except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
         raise OnnxError(f"the model is not valid ONNX: {error}") from None
 
 
 def _without_elements(model: ModelProto) -> ModelProto:
-    """Returns the model for the checker. It must not search other files: `elements` reads those next to the model."""
-    external = [t for t in model.graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL]
-    if not external:
-        return model
+    """Returns the model for the checker, with empty tensors instead of large ones.
+
+    The checker copies the model, and opens other files. `elements` checks and reads the tensors.
+    """
     bare = ModelProto()
     bare.CopyFrom(model)
     for tensor in bare.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        if tensor.data_location == TensorProto.EXTERNAL or len(tensor.raw_data) > SMALL:
+            del tensor.dims[:]
+            tensor.dims.append(0)
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
-            # An empty tensor instead of it: the checker compares sizes.
-            tensor.ClearField("dims")
-            tensor.dims.append(0)
             tensor.raw_data = b""
     return bare
 

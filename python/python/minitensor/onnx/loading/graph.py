@@ -114,10 +114,12 @@ class Step:
         except OnnxError as error:
             # The innermost node is named, and those that call it.
             raise OnnxError(f"{node}: {error}") from error.__cause__
-        except MemoryError:
-            raise
+        except MemoryError as error:
+            raise MemoryError(f"{node}: {error}") from error
+        except KeyError as error:
+            raise OnnxError(f"{node}: {error} is not a value that is known here") from error
         except Exception as error:
-            raise OnnxError(f"{node}: {error or type(error).__name__}") from error
+            raise OnnxError(f"{node}: {error if str(error) else type(error).__name__}") from error
         for name, value in zip(node.outputs, outputs, strict=False):
             if name:
                 scope[name] = value

@@ -73,8 +73,9 @@ class Rule:
             if self._is_moving and (is_text(value) or isinstance(value, NarrowTensor)):
                 found.append(value)
             elif value is None and kind != "Value":
-                if k < len(self.inputs) and self.inputs[k][2]:
-                    raise OnnxError(f"the input '{self.inputs[k][0]}' is missing")
+                if k >= len(self.inputs) or self.inputs[k][2]:
+                    name = f"'{self.inputs[k][0]}'" if k < len(self.inputs) else str(k)
+                    raise OnnxError(f"the input {name} is missing")
                 found.append(None)
             else:
                 try:

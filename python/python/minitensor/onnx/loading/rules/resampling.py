@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .... import _minitensor as mt
 from .... import ops
 from ....ir.aten.promotion import cast
-from ....ir.aten.resampling import cubic, linear, sampled, weighted
+from ....ir.aten.resampling import linear, sampled, weighted
 from ..error import OnnxError
 from ..rule import rule
 from ..values import Known, Tensor, tensor
@@ -31,51 +32,59 @@ class _Axis:
     start: float = 0.0
     end: float = 1.0
 
-    def positions(self, mode: str) -> list[float]:
+    def positions(self, mode: str) -> Known:
         """Returns where in the axis each element of the result is."""
-        n, m, s = self.size, self.output, self.scale
-        return [_POSITIONS[mode](self, x, n, m, s) for x in range(m)]
+        if mode not in _POSITIONS:
+            raise OnnxError(f"the mode '{mode}' is unknown; expected {', '.join(_POSITIONS)}")
+        found = np.broadcast_to(_POSITIONS[mode](self, np.arange(self.output, dtype="float64")), self.output)
+        # In 32 bits, a position between two elements falls on the same side as in other libraries.
+        return found.astype("float32").astype("float64")
 
 
-#: The position of an element, given the axis, the element, both sizes and the scale.
-_POSITIONS: dict[str, Callable[[_Axis, int, int, int, float], float]] = {
-    "half_pixel": lambda a, x, n, m, s: (x + 0.5) / s - 0.5,
-    "half_pixel_symmetric": lambda a, x, n, m, s: n / 2 * (1 - m / a.exact) + (x + 0.5) / s - 0.5,
-    "pytorch_half_pixel": lambda a, x, n, m, s: (x + 0.5) / s - 0.5 if m > 1 else -0.5,
-    "align_corners": lambda a, x, n, m, s: x * (n - 1) / (a.exact - 1) if a.exact != 1 else 0.0,
-    "asymmetric": lambda a, x, n, m, s: x / s,
-    "tf_half_pixel_for_nn": lambda a, x, n, m, s: (x + 0.5) / s,
-    "tf_crop_and_resize": lambda a, x, n, m, s: (
-        a.start * (n - 1) + x * (a.end - a.start) * (n - 1) / (m - 1) if m > 1 else 0.5 * (a.start + a.end) * (n - 1)
+#: The positions of elements, given the axis and the elements.
+_POSITIONS: dict[str, Callable[[_Axis, Known], Any]] = {
+    "half_pixel": lambda a, x: (x + 0.5) / a.scale - 0.5,
+    "half_pixel_symmetric": lambda a, x: a.size / 2 * (1 - a.output / a.exact) + (x + 0.5) / a.scale - 0.5,
+    "pytorch_half_pixel": lambda a, x: (x + 0.5) / a.scale - 0.5 if a.output > 1 else -0.5,
+    "align_corners": lambda a, x: x * (a.size - 1) / (a.exact - 1) if a.exact != 1 else 0.0,
+    "asymmetric": lambda a, x: x / a.scale,
+    "tf_half_pixel_for_nn": lambda a, x: (x + 0.5) / a.scale,
+    "tf_crop_and_resize": lambda a, x: (
+        (a.size - 1) * (a.start + x * (a.end - a.start) / (a.output - 1) if a.output > 1 else 0.5 * (a.start + a.end))
     ),
 }
-_NEAREST: dict[str, Callable[[float], int]] = {
-    "round_prefer_floor": lambda x: math.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: math.floor(x + 0.5),
-    "floor": math.floor,
-    "ceil": math.ceil,
+_NEAREST: dict[str, Callable[[Known], Known]] = {
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
 }
 
 
-def _row(position: float, axis: _Axis, mode: str, a: float, is_smooth: bool, excludes: bool) -> dict[int, float]:
-    """Returns the weight of each element of the axis for an element of the result."""
+def _weights(positions: Known, axis: _Axis, mode: str, a: float, is_smooth: bool, excludes: bool) -> Known:
+    """Returns a row for each element of the result: the weights of the elements of the axis."""
     # A smooth filter of a smaller result reads more elements.
     width = min(axis.scale, 1.0) if is_smooth else 1.0
     radius = 1 if mode == "linear" else 2
-    first = math.floor(position)
     reach = -math.floor(-radius / width) - 1
-    weights: list[tuple[int, float]] = []
-    for k in range(first - reach, first + reach + 2):
-        distance = (k - position) * width
-        weights.append((k, max(1 - abs(distance), 0.0) if mode == "linear" else cubic(distance, a)))
+    at = np.floor(positions)[:, None] + np.arange(-reach, reach + 2)
+    distance = np.abs(at - positions[:, None]) * width
+    weights = np.maximum(1 - distance, 0) if mode == "linear" else _cubic(distance, a)
     if excludes:
-        weights = [(k, w) for k, w in weights if 0 <= k < axis.size]
-    total = sum(w for _, w in weights) if excludes or is_smooth else 1.0
-    row: dict[int, float] = {}
-    for k, w in weights:
-        at = min(max(k, 0), axis.size - 1)
-        row[at] = row.get(at, 0.0) + w / total
-    return row
+        weights = np.where((at >= 0) & (at < axis.size), weights, 0)
+    if excludes or is_smooth:
+        weights = weights / weights.sum(1, keepdims=True)
+    found = np.zeros((len(positions), axis.size))
+    columns = np.clip(at, 0, axis.size - 1).astype("int64")
+    np.add.at(found, (np.arange(len(positions))[:, None], columns), weights)
+    return found
+
+
+def _cubic(x: Known, a: float) -> Known:
+    """The convolution kernel of Keys (1981), for distances."""
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
 
 
 def _resized(
@@ -89,31 +98,25 @@ def _resized(
     excludes: bool,
     extrapolation: float,
 ) -> Tensor:
-    found = x if mode == "nearest" else ops.astype(x, "float32") if not x.dtype.is_floating_point else x
-    outside = None
+    if mode not in ("nearest", "linear", "cubic"):
+        raise OnnxError(f"the mode '{mode}' is unknown; expected nearest, linear or cubic")
+    found = x if mode == "nearest" or x.dtype.is_floating_point else ops.astype(x, "float32")
+    outside = np.zeros((), dtype=bool)
     for axis in axes:
-        if coordinates not in _POSITIONS:
-            raise OnnxError(f"the mode '{coordinates}' is unknown; expected {', '.join(_POSITIONS)}")
-        # In 32 bits, a position between two elements falls on the same side as in other libraries.
-        positions = [float(np.float32(p)) for p in axis.positions(coordinates)]
+        positions = axis.positions(coordinates)
         if coordinates == "tf_crop_and_resize":
-            is_outside = np.array([not 0 <= p <= axis.size - 1 for p in positions])
-            shape = [-1 if k == axis.axis else 1 for k in range(x.ndim)]
-            outside = is_outside.reshape(shape) if outside is None else outside | is_outside.reshape(shape)
-        if positions == list(range(axis.size)):
+            is_outside = (positions < 0) | (positions > axis.size - 1)
+            outside = outside | is_outside.reshape([-1 if k == axis.axis else 1 for k in range(x.ndim)])
+        if np.array_equal(positions, np.arange(axis.size)):
             continue
         if mode == "nearest":
-            at = [min(max(_NEAREST[nearest_mode](p), 0), axis.size - 1) for p in positions]
-            found = ops.take(found, tensor(np.array(at, dtype="int64")), axis.axis)
-        elif mode in ("linear", "cubic"):
-            rows = [_row(p, axis, mode, a, is_smooth, excludes) for p in positions]
-            found = weighted(found, axis.axis, rows)
+            at = np.clip(_NEAREST[nearest_mode](positions), 0, axis.size - 1).astype("int64")
+            found = ops.take(found, tensor(at), axis.axis)
         else:
-            raise OnnxError(f"the mode '{mode}' is unknown; expected nearest, linear or cubic")
+            weights = tensor(_weights(positions, axis, mode, a, is_smooth, excludes))
+            found = weighted(found, axis.axis, ops.astype(weights, found.dtype))
     found = cast(found, x.dtype.name)
-    if outside is not None and outside.any():
-        found = ops.where(tensor(outside), cast(extrapolation, x.dtype.name), found)
-    return found
+    return ops.where(tensor(outside), cast(extrapolation, x.dtype.name), found) if outside.any() else found
 
 
 def _axes(

@@ -116,7 +116,7 @@ def _tf_idf(
     starts = [*ngram_counts, len(pool)]
     number = 0
     for n in range(1, len(ngram_counts) + 1):
-        for at in range(starts[n - 1], starts[n], n):
+        for at in range(starts[n - 1], min(starts[n], len(pool)), n):
             # Grams of other lengths also have a place, but are not counted.
             if min_gram_length <= n <= max_gram_length:
                 positions[tuple(pool[at : at + n])] = number
@@ -125,9 +125,9 @@ def _tf_idf(
     rows = array.reshape(1, -1) if array.ndim < 2 else array
     found = np.zeros((len(rows), max(ngram_indexes) + 1), dtype="float32")
     for row, items in zip(found, rows.tolist(), strict=True):
-        for n in range(min_gram_length, max_gram_length + 1):
+        for n in range(max(min_gram_length, 1), min(max_gram_length, len(ngram_counts), len(items)) + 1):
             # Grams of one item have no gaps, so they are counted once.
-            for skip in range(1, (max_skip_count if n > 1 else 0) + 2):
+            for skip in range(1, min(max_skip_count, len(items)) + 2 if n > 1 else 2):
                 for at in range(len(items) - skip * (n - 1)):
                     number = positions.get(tuple(items[at : at + skip * n : skip][:n]), -1)
                     if number >= 0:
