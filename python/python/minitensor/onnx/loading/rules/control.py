@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .... import _minitensor as mt
@@ -15,9 +17,15 @@ from ..values import Known, Scope, Tensor, Value, tensor
 @rule("If")
 def _if(cond: Value, *, scope: Scope, then_branch: Graph, else_branch: Graph) -> tuple[Value, ...]:
     if isinstance(cond, Tensor) and mt._is_recording():
-        # Both branches are recorded, and each run chooses one.
+        # Both branches are recorded, and each run chooses one. The tensors that they read are operands.
+        names = [n for n in then_branch.captured | else_branch.captured if isinstance(scope[n], Tensor)]
+
+        def branch(graph: Graph) -> Callable[..., tuple[Tensor, ...]]:
+            return lambda *tensors: _tensors(graph, {**scope, **dict(zip(names, tensors, strict=True))})
+
+        operands = [scope[name] for name in names]
         found: tuple[Value, ...] = tracing.cond(
-            ops.reshape(cond, []), lambda: _tensors(then_branch, scope), lambda: _tensors(else_branch, scope)
+            ops.reshape(cond, []), branch(then_branch), branch(else_branch), *operands
         )
         return found
     return tuple((then_branch if _is_true(cond) else else_branch).run(scope, []))
