@@ -19,7 +19,7 @@ MAX_BYTES = 2**31 - 1
 #: The checker gets tensors of at most this many bytes.
 SMALL = 1024
 #: How deep subgraphs may be nested.
-MAX_DEPTH = 32
+MAX_DEPTH = 24
 #: How the files begin that are taken for ONNX models by mistake.
 _OTHER_FORMATS = {
     b"PK\x03\x04": "a ZIP archive, such as a checkpoint of PyTorch; export the model with torch.onnx.export",
