@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from minitensor.onnx.loading.narrow import NarrowTensor
+from minitensor.onnx import NarrowTensor
 from onnx import numpy_helper
 
 import minitensor as mt

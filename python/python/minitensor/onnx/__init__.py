@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +16,23 @@ if TYPE_CHECKING:
 
     from .loading.error import OnnxError
     from .loading.model import OnnxModel
+    from .loading.narrow import NarrowTensor
 
-__all__ = ["OnnxError", "OnnxModel", "load"]
+__all__ = ["NarrowTensor", "OnnxError", "OnnxModel", "load"]
 
 # The modules are imported when they are used: most programs read no ONNX, and `onnx` need not be installed.
 
 
+_CLASSES = {"NarrowTensor": "narrow", "OnnxError": "error", "OnnxModel": "model"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "OnnxError":
-        from .loading.error import OnnxError
-
-        return OnnxError
-    if name == "OnnxModel":
-        from .loading.model import OnnxModel
-
-        return OnnxModel
+    if name in _CLASSES:
+        return getattr(importlib.import_module(f"{__name__}.loading.{_CLASSES[name]}"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+# `export` belongs here.
 
 
 def load(model: str | os.PathLike[str] | bytes | ModelProto) -> OnnxModel:

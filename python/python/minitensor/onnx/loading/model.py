@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ... import _minitensor as mt
 from ... import nn
 from ..._minitensor import Tensor
+from ...nn.paths import add_tensor, get_tensor
 from .error import OnnxError
 from .names import paths
 from .narrow import Format, NarrowTensor
@@ -37,7 +38,9 @@ class OnnxModel(nn.Module):
         self.outputs = prepared.outputs
         self._run = run = _Run(prepared)
         for name, path in run.paths.items():
-            _add(self, path, run.tensors.pop(name), name in run.parameters)
+            is_parameter = name in run.parameters
+            tensor = run.tensors.pop(name).requires_grad_(is_parameter)
+            add_tensor(self, path, tensor, "parameter" if is_parameter else "buffer")
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -54,7 +57,7 @@ class OnnxModel(nn.Module):
         run = self._run
         scope: dict[str, Value] = dict(run.constants)
         for name, path in run.paths.items():
-            found = _get(self, path)
+            found = get_tensor(self, path)
             scope[name] = NarrowTensor(found, run.formats[name]) if name in run.formats else found
         scope.update(self._arguments(args, kwargs))
         missing = [str(variable) for variable in self.inputs if variable.name not in scope]
@@ -103,7 +106,9 @@ class _Run:
         self.tensors: dict[str, Tensor] = {}
         #: The inputs that need not be passed.
         self.defaults = {v.name for v in prepared.inputs} & prepared.arrays.keys()
-        for name, array in prepared.arrays.items():
+        for name in list(prepared.arrays):
+            # Removed, so that the memory of the arrays is freed one by one.
+            array = prepared.arrays.pop(name)
             kinds = readers.get(name, {"Value"})
             if is_text(array) or "Known" in kinds or _is_shape(array):
                 self.constants[name] = array.astype(object) if is_text(array) else constant(array)
@@ -116,7 +121,7 @@ class _Run:
                 self.parameters.add(name)
             self.tensors[name] = value
         #: The path of each tensor in the module.
-        self.paths = paths(self.tensors, ("inputs", "outputs", "_run"))
+        self.paths = paths(self.tensors, (*dir(OnnxModel), "inputs", "outputs", "_run"))
 
 
 def _is_shape(array: npt.NDArray[Any]) -> bool:
@@ -144,29 +149,3 @@ def _accepted(variable: Variable, value: Any) -> Value:
     if dtype != variable.dtype or not fits:
         raise OnnxError(f"the input {variable}: got {described(value)}")
     return value
-
-
-def _add(module: nn.Module, path: str, tensor: Tensor, is_parameter: bool) -> None:
-    """Adds a tensor with a path such as `part.weight`."""
-    *parts, last = path.split(".")
-    for part in parts:
-        child = vars(module).get(part)
-        if not isinstance(child, nn.Module):
-            child = nn.Module()
-            module.add_module(part, child)
-        module = child
-    if is_parameter:
-        module.register_parameter(last, tensor.requires_grad_())
-    else:
-        module.register_buffer(last, tensor)
-
-
-def _get(module: nn.Module, path: str) -> Tensor:
-    found: Any = module
-    for part in path.split("."):
-        found = vars(found).get(part)
-        if found is None:
-            break
-    if not isinstance(found, Tensor):
-        raise OnnxError(f"the model has no tensor '{path}', which its graph reads; set it again")
-    return found

@@ -101,7 +101,8 @@ class _Preparation:
 
     def __init__(self, model: ModelProto, folder: Path | None) -> None:
         self._folder = folder
-        self._functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
+        # Copies: a part of a message keeps all of it in memory.
+        self._functions = {(_domain(f.domain), f.name, f.overload): _copy(f) for f in model.functions}
         self._problems: dict[str, None] = {}
         self._bodies: dict[Any, FunctionCall] = {}
 
@@ -194,7 +195,8 @@ class _Preparation:
                 given = attributes_of(schema, node.attributes, lambda a: self._attribute(a, opsets, {}, calls))
                 return self._call(body, given, {**opsets, **_versions(body.opset_import)}, calls)
             if schema.has_context_dependent_function:
-                return TypedFunctionCall(schema, proto, lambda body: self._typed(body, proto, schema, opsets, calls))
+                own = _copy(proto)
+                return TypedFunctionCall(schema, own, lambda body: self._typed(body, own, schema, opsets, calls))
         raise OnnxError(_why(node, schema))
 
     def _typed(
@@ -264,9 +266,15 @@ class _Preparation:
             case AttributeProto.GRAPH:
                 return self.graph(attribute.g, opsets, references, calls, self._constants(attribute.g))
             case AttributeProto.TYPE_PROTO:
-                return attribute.tp
+                return _copy(attribute.tp)
         kind = AttributeProto.AttributeType.Name(attribute.type)
         raise OnnxError(f"the attribute '{attribute.name}' is of type {kind}, which is not supported")
+
+
+def _copy(message: Any) -> Any:
+    found = type(message)()
+    found.CopyFrom(message)
+    return found
 
 
 def constant(array: npt.NDArray[Any]) -> Value:
