@@ -96,12 +96,14 @@ def _reshape(x: Known, shape: Known, allowzero: int = 0) -> Known:
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Known]:
-    def compute(x: Known, axes: Known | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Known:
-        if axes is None or not axes.size:
-            if noop_with_empty_axes:
-                return x
-            return np.asarray(function(x, axis=None, keepdims=bool(keepdims))).astype(x.dtype)
-        return np.asarray(function(x, axis=tuple(axes.tolist()), keepdims=bool(keepdims))).astype(x.dtype)
+    # The axes are an input, or an attribute in older opsets.
+    def compute(
+        x: Known, axes: Known | list[int] | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0
+    ) -> Known:
+        chosen = None if axes is None else tuple(np.reshape(axes, -1).tolist())
+        if not chosen and noop_with_empty_axes:
+            return x
+        return np.asarray(function(x, axis=chosen or None, keepdims=bool(keepdims))).astype(x.dtype)
 
     return compute
 

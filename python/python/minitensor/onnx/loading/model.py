@@ -15,7 +15,7 @@ from .error import OnnxError
 from .names import paths
 from .narrow import Format, NarrowTensor
 from .preparation import Prepared, Variable, constant
-from .values import Value, described, from_array, is_text, public
+from .values import Value, described, from_array, is_text, may_be_known, public
 
 __all__ = ["OnnxModel"]
 
@@ -125,7 +125,7 @@ class _Run:
 
 
 def _is_shape(array: npt.NDArray[Any]) -> bool:
-    return array.dtype.kind in "biu" and array.ndim <= 1 and array.size <= MAX_SHAPE
+    return array.dtype.kind in "biu" and may_be_known(array) and array.ndim <= 1 and array.size <= MAX_SHAPE
 
 
 def _accepted(variable: Variable, value: Any) -> Value:

@@ -16,7 +16,7 @@ from .error import OnnxError
 from .functions import FunctionCall, TypedFunctionCall, attributes_of, body_of
 from .graph import Computation, Graph, Node, RuleCall, Step
 from .known import MAX_SIZE
-from .values import Value, from_array, is_text
+from .values import Value, from_array, may_be_known
 
 __all__ = ["Prepared", "Variable", "prepare"]
 
@@ -279,8 +279,7 @@ def _copy(message: Any) -> Any:
 
 def constant(array: npt.NDArray[Any]) -> Value:
     """Returns the value of a constant. Small ones remain known."""
-    is_known = array.size <= MAX_SIZE and array.dtype.kind in "biuf" and not is_text(array)
-    return array if is_known else from_array(array)
+    return array if array.size <= MAX_SIZE and may_be_known(array) else from_array(array)
 
 
 def _schema(node: Node) -> defs.OpSchema | None:

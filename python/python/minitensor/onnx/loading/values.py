@@ -24,6 +24,7 @@ __all__ = [
     "from_array",
     "is_text",
     "known",
+    "may_be_known",
     "public",
     "tensor",
     "text",
@@ -41,6 +42,11 @@ Value: TypeAlias = Any
 Scope: TypeAlias = Mapping[str, Value]
 
 _BY_ML_NAME = {found.ml_name: found for found in FORMATS.values()}
+
+
+def may_be_known(array: npt.NDArray[Any]) -> bool:
+    """Whether NumPy computes with numbers of this dtype: `ml_dtypes` also has kinds of floats."""
+    return array.dtype.kind in "biuf" and array.dtype.name not in _BY_ML_NAME
 
 
 def is_text(value: Value) -> bool:
