@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..._minitensor import Tensor
 from . import known
 from .error import OnnxError
 from .rule import Rule
@@ -39,7 +41,9 @@ class Node:
         self.op = op
         #: The version of the domain.
         self.version = version
-        self.inputs = tuple(inputs)
+        # Inputs that are left out at the end have no names.
+        count = max((k + 1 for k, input_name in enumerate(inputs) if input_name), default=0)
+        self.inputs = tuple(inputs[:count])
         self.outputs = tuple(outputs)
         self.attributes = attributes
 
@@ -70,23 +74,36 @@ class Computation(Protocol):
 class RuleCall:
     """A computation by a rule."""
 
-    __slots__ = ("_is_known", "rule")
+    __slots__ = ("_function", "_is_known", "_takes_scope", "_takes_tensors", "rule")
 
     def __init__(self, rule: Rule, node: Node) -> None:
         self.rule = rule
+        special = {"node": node} if "node" in rule.special else {}
+        self._function = functools.partial(rule.function, **node.attributes, **special)
+        self._takes_scope = "scope" in rule.special
+        count = len(node.inputs)
+        self._takes_tensors = (
+            not self._takes_scope
+            and all(rule.kind(k) in ("Tensor", "Fixed", "Value") for k in range(count))
+            and (count <= len(rule.inputs) or rule.rest is not None)
+            and not any(is_required for _, _, is_required in rule.inputs[count:])
+        )
         self._is_known = not node.domain and node.version >= 13
 
     def kind(self, position: int) -> str:
         return self.rule.kind(position)
 
     def __call__(self, node: Node, inputs: list[Value], scope: Mapping[str, Value]) -> Sequence[Value]:
+        if self._takes_tensors and all(type(x) is Tensor for x in inputs):
+            # The usual call, without conversions.
+            result = self._function(*inputs)
+            return result if isinstance(result, tuple) else (result,)
         if self._is_known and all(x is None or isinstance(x, np.ndarray) and not is_text(x) for x in inputs):
             found = known.compute(node.op, inputs, node.attributes)
             if found is not None:
                 return found
-        special: dict[str, Any] = {"node": node, "scope": scope}
-        extra = {name: special[name] for name in self.rule.special}
-        result = self.rule.function(*self.rule.arguments(inputs), **node.attributes, **extra)
+        arguments = self.rule.arguments(inputs)
+        result = self._function(*arguments, scope=scope) if self._takes_scope else self._function(*arguments)
         return result if isinstance(result, tuple) else (result,)
 
 
@@ -108,8 +125,6 @@ class Step:
         node = self.node
         try:
             inputs = [scope[name] if name else None for name in node.inputs]
-            while inputs and not node.inputs[len(inputs) - 1]:
-                inputs.pop()
             outputs = self._computation(node, inputs, scope)
         except OnnxError as error:
             # The innermost node is named, and those that call it.

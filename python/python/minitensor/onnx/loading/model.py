@@ -14,7 +14,7 @@ from ...nn.paths import add_tensor, get_tensor
 from .error import OnnxError
 from .names import paths
 from .narrow import Format, NarrowTensor
-from .preparation import Prepared, Variable, constant
+from .preparation import Prepared, Variable
 from .values import Value, described, from_array, is_text, may_be_known, public
 
 __all__ = ["OnnxModel"]
@@ -44,7 +44,7 @@ class OnnxModel(nn.Module):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The names of the inputs, in order. Those with a default come last, and are passed by name."""
+        """The names of the inputs, in order. Those with a default are passed by name only."""
         return tuple(variable.name for variable in self.inputs)
 
     @property
@@ -110,8 +110,8 @@ class _Run:
             # Removed, so that the memory of the arrays is freed one by one.
             array = prepared.arrays.pop(name)
             kinds = readers.get(name, {"Value"})
-            if is_text(array) or "Known" in kinds or _is_shape(array):
-                self.constants[name] = array.astype(object) if is_text(array) else constant(array)
+            if is_text(array) or may_be_known(array) and ("Known" in kinds or _is_shape(array)):
+                self.constants[name] = array
                 continue
             value = from_array(array)
             if isinstance(value, NarrowTensor):
@@ -125,7 +125,7 @@ class _Run:
 
 
 def _is_shape(array: npt.NDArray[Any]) -> bool:
-    return array.dtype.kind in "biu" and may_be_known(array) and array.ndim <= 1 and array.size <= MAX_SHAPE
+    return array.dtype.kind in "biu" and array.ndim <= 1 and array.size <= MAX_SHAPE
 
 
 def _accepted(variable: Variable, value: Any) -> Value:
