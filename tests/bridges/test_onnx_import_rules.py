@@ -199,6 +199,20 @@ def qlinear_conv(s):
     return [x, one, zero, w, scales, zeros, np.float32(0.1), y_zero, bias], {"pads": [1, 0, 0, 1]}
 
 
+def qlinear_matmul(s):
+    a, b = s.ints(0, 255, 3, 4, dtype="uint8"), s.ints(0, 255, 4, 2, dtype="uint8")
+    zeros = [np.array(s.i(100, 150), dtype="uint8") for _ in range(3)]
+    return [a, np.float32(0.02), zeros[0], b, np.float32(0.03), zeros[1], np.float32(0.05), zeros[2]], {}
+
+
+def attention(s):
+    heads, group = 2, s.pick(1, 2)
+    q, k, v = s.x(2, heads * group, 3, 4), s.x(2, heads, 5, 4), s.x(2, heads, 5, 6)
+    mask = s.pick(None, s.x(3, 5), s.ints(0, 1, 3, 5).astype(bool) | np.eye(3, 5, dtype=bool))
+    past = [s.x(2, heads, 2, 4), s.x(2, heads, 2, 6)] if mask is None and s.i(0, 1) else []
+    return [q, k, v, mask, *past], {"softcap": s.pick(0.0, 2.0), "is_causal": s.i(0, 1)}
+
+
 def split(s):
     return [s.x(6, 4), shape_of(1, 2, 3)], {"axis": s.pick(0, -2)}
 
@@ -330,9 +344,59 @@ SAMPLES = [
     ("Where", 16, lambda s: ([s.ints(0, 1, 3, 1).astype(bool), s.x(4), s.x(3, 4)], {})),
     ("Clip", 13, lambda s: ([s.x(3, 4), None, np.float32(0.3)], {})),
     ("Expand", 13, lambda s: ([s.x(3, 1), shape_of(2, 1, 4)], {})),
+    (
+        "ConvInteger",
+        13,
+        lambda s: (
+            [s.ints(0, 255, 1, 2, 5, 5, dtype="uint8"), s.ints(0, 9, 3, 2, 2, 2, dtype="uint8")],
+            {"pads": [1, 0, 0, 1]},
+        ),
+    ),
+    ("QLinearMatMul", 13, qlinear_matmul),
+    ("Attention", 23, attention),
+    (
+        "RotaryEmbedding",
+        23,
+        lambda s: ([s.x(2, 2, 3, 8), s.x(5, 4), s.x(5, 4), s.ints(0, 4, 2, 3)], {"interleaved": s.i(0, 1)}),
+    ),
+    ("RMSNormalization", 23, lambda s: ([s.x(2, 3, 4), s.x(4)], {"axis": -1})),
+    # Older opsets.
+    ("Squeeze", 11, lambda s: ([s.x(2, 1, 3, 1)], {"axes": s.pick([1], [-1], [1, 3])})),
+    ("Unsqueeze", 11, lambda s: ([s.x(2, 3)], {"axes": s.pick([0], [-1], [1, 3])})),
+    ("Split", 11, lambda s: ([s.x(6, 4)], {"axis": 0, "split": [1, 2, 3]})),
+    ("Slice", 9, lambda s: ([s.x(4, 5)], {"starts": [1, -3], "ends": [100, -1], "axes": [0, 1]})),
+    ("Pad", 10, lambda s: ([s.x(3, 4)], {"pads": [1, 0, 2, 1], "mode": s.pick("constant", "reflect", "edge")})),
+    ("Clip", 10, lambda s: ([s.x(3, 4)], {"min": -0.5, "max": 0.5})),
+    ("ReduceSum", 11, reduction),
+    (
+        "Resize",
+        10,
+        lambda s: ([s.x(1, 2, 3, 4), np.array([1, 1, 2, 1.5], "float32")], {"mode": s.pick("nearest", "linear")}),
+    ),
+    (
+        "Resize",
+        11,
+        lambda s: (
+            [s.x(1, 1, 3, 4), np.zeros(0, "float32"), np.array([1, 1, 2, 1.5], "float32")],
+            {"mode": s.pick("nearest", "linear")},
+        ),
+    ),
+    ("Upsample", 9, lambda s: ([s.x(1, 2, 3, 4), np.array([1, 1, 2, 3], "float32")], {"mode": "nearest"})),
+    ("BatchNormalization", 9, lambda s: ([s.x(2, 3, 4), s.x(3), s.x(3), s.x(3), np.abs(s.x(3))], {})),
+    ("TopK", 11, lambda s: ([s.x(3, 6), shape_of(s.i(1, 6))], {"axis": 1, "largest": s.i(0, 1)})),
     ("Tile", 13, lambda s: ([s.x(2, 3), shape_of(2, 3)], {})),
 ]
-OUTPUTS = {"RNN": 2, "GRU": 2, "LSTM": 3, "TopK": 2, "Split": 3, "DynamicQuantizeLinear": 3, "MaxPool": 2, "Unique": 4}
+OUTPUTS = {
+    "RNN": 2,
+    "GRU": 2,
+    "LSTM": 3,
+    "TopK": 2,
+    "Split": 3,
+    "DynamicQuantizeLinear": 3,
+    "MaxPool": 2,
+    "Unique": 4,
+    "Attention": 3,
+}
 
 
 def model_of(op, opset, inputs, attributes, weights=()):

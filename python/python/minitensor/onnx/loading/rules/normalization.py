@@ -121,19 +121,6 @@ def _group_normalization(
     return found * _by_channel(scale, x.ndim) + _by_channel(bias, x.ndim)
 
 
-@rule("GroupNormalization", since=18)
-def _group_normalization_18(
-    x: Tensor, scale: Tensor, bias: Tensor, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
-) -> Tensor:
-    # Scale and bias have a number for each group.
-    count = x.shape[1] // num_groups
-    scale, bias = (
-        ops.reshape(ops.expand(ops.reshape(t, [num_groups, 1]), [num_groups, count]), [x.shape[1]])
-        for t in (scale, bias)
-    )
-    return _group_normalization(x, scale, bias, num_groups=num_groups, epsilon=epsilon, stash_type=stash_type)
-
-
 @rule("MeanVarianceNormalization")
 def _mean_variance_normalization(x: Tensor, *, axes: Sequence[int] = (0, 2, 3)) -> Tensor:
     centered = x - ops.mean(x, list(axes), True)
