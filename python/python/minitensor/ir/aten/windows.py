@@ -259,15 +259,16 @@ def padded(x: Tensor, pad: Sequence[int], mode: str) -> Tensor:
         if before < 0 or after < 0:
             x = part(x, axis, max(-before, 0), n - max(-before, 0) - max(-after, 0))
             n, before, after = x.shape[axis], max(before, 0), max(after, 0)
-        positions = [position(j, n) for j in range(-before, n + after)]
-        x = ops.take(x, mt.Tensor(positions, dtype="int64"), axis)
+        if before or after:
+            x = ops.take(x, position(mt.arange(-before, n + after, dtype="int64"), n), axis)
     return x
 
 
-_OUTSIDE: dict[str, Callable[[int, int], int]] = {
-    "reflect": lambda j, n: abs(j) if j < n else 2 * (n - 1) - j,
-    "replicate": lambda j, n: min(max(j, 0), n - 1),
-    "circular": lambda j, n: j % n,
+#: The elements that positions out of an axis of `n` elements read.
+_OUTSIDE: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "reflect": lambda j, n: (n - 1) - ops.abs((n - 1) - ops.abs(j)),
+    "replicate": lambda j, n: ops.minimum(ops.maximum(j, 0), n - 1),
+    "circular": lambda j, n: ops.remainder(j, n),
 }
 
 

@@ -135,6 +135,9 @@ class Step:
             raise OnnxError(f"{node}: {error} is not a value that is known here") from error
         except Exception as error:
             raise OnnxError(f"{node}: {error if str(error) else type(error).__name__}") from error
+        absent = [name for name in node.outputs[len(outputs) :] if name]
+        if absent:
+            raise OnnxError(f"{node}: with these attributes, the operator has no output {', '.join(map(repr, absent))}")
         for name, value in zip(node.outputs, outputs, strict=False):
             if name:
                 scope[name] = value

@@ -116,7 +116,7 @@ def _tf_idf(
     starts = [*ngram_counts, len(pool)]
     number = 0
     for n in range(1, len(ngram_counts) + 1):
-        for at in range(starts[n - 1], min(starts[n], len(pool)), n):
+        for at in range(max(starts[n - 1], 0), min(starts[n], len(pool)), n):
             # Grams of other lengths also have a place, but are not counted.
             if min_gram_length <= n <= max_gram_length:
                 positions[tuple(pool[at : at + n])] = number
