@@ -174,9 +174,14 @@ ROWS = {
     },
     "grid_sampler": [
         (IMAGE, torch.rand(2, 4, 5, 2) * 2.4 - 1.2, mode, padding, align)
-        for mode in (0, 1)
+        for mode in (0, 1, 2)
         for padding in (0, 1, 2)
         for align in (True, False)
+    ],
+    "grid_sampler_3d": [
+        (torch.randn(2, 2, 3, 4, 5), torch.rand(2, 2, 3, 4, 3) * 2.4 - 1.2, mode, padding, True)
+        for mode in (0, 1)
+        for padding in (0, 1, 2)
     ],
     "scaled_dot_product_attention": [
         (f(2, 3, 4, 8), f(2, 3, 5, 8), f(2, 3, 5, 6)),

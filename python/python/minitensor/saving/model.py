@@ -8,6 +8,7 @@ from .. import nn
 from .._minitensor import Tensor
 from ..ir import IR
 from ..ir.symbols import bind
+from ..nn.paths import add_tensor, get_tensor
 from ..tracing import Jitted, jit
 from . import structure
 from .carried import Missing
@@ -47,7 +48,8 @@ class LoadedModel(nn.Module):
         self, tensors: dict[str, Tensor], kinds: dict[str, str], branches: list[Branch], missing: list[Missing]
     ) -> None:
         for name, tensor in tensors.items():
-            _add(self, name, tensor, kinds[name])
+            # Constants are part of the graphs, not of the state.
+            add_tensor(self, name, tensor, kinds[name])
         #: The kind of each tensor in the file.
         self._saved_kinds = kinds
         self.branches = branches
@@ -87,7 +89,7 @@ class LoadedModel(nn.Module):
         )
 
     def _weights(self, ir: IR) -> list[Tensor]:
-        return [_get(self, meta.name) for meta in ir.weights]
+        return [get_tensor(self, meta.name) for meta in ir.weights]
 
     def extra_repr(self) -> str:
         return "".join(f"\n  {branch}" for branch in self.branches).lstrip()
@@ -107,30 +109,3 @@ class _Run:
 
     def __call__(self, inputs: list[Tensor], weights: list[Tensor]) -> Any:
         return structure.rebuilt(self.branch.outputs, self._jitted(inputs, weights))
-
-
-def _add(module: nn.Module, name: str, tensor: Tensor, kind: str) -> None:
-    """Adds a tensor with a name such as `part.weight`."""
-    *path, last = name.split(".")
-    for part in path:
-        child = vars(module).get(part)
-        if not isinstance(child, nn.Module):
-            child = nn.Module()
-            module.add_module(part, child)
-        module = child
-    if kind == "parameter":
-        module.register_parameter(last, tensor)
-    else:
-        # Constants are part of the graphs, not of the state.
-        module.register_buffer(last, tensor, persistent=kind == "buffer")
-
-
-def _get(module: nn.Module, name: str) -> Tensor:
-    found: Any = module
-    for part in name.split("."):
-        found = vars(found).get(part)
-        if found is None:
-            break
-    if not isinstance(found, Tensor):
-        raise ValueError(f"the loaded model has no tensor '{name}', which its graph reads; set it again")
-    return found

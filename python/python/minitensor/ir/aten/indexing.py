@@ -146,7 +146,7 @@ def put(x: Tensor, positions: Tensor, values: Tensor, accumulate: bool = False) 
     return ops.reshape(ops.where(is_set, found, row), x.shape)
 
 
-def _along(x: Tensor, dim: int, index: Tensor) -> Tensor:
+def along(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """Returns the positions, in a row of all elements of `x`, that an index along an axis means."""
     axis = dim % max(x.ndim, 1)
     strides = [math.prod(x.shape[i + 1 :]) for i in range(x.ndim)]
@@ -160,17 +160,17 @@ def _along(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @rule("scatter.src")
 def _scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    return put(self, _along(self, dim, index), _cropped(src, index.shape))
+    return put(self, along(self, dim, index), _cropped(src, index.shape))
 
 
 @rule("scatter.value")
 def _scatter_value(self: Tensor, dim: int, index: Tensor, value: Any, out_dtype: str) -> Tensor:
-    return put(self, _along(self, dim, index), mt.full(index.shape, cast(value, out_dtype), dtype=out_dtype))
+    return put(self, along(self, dim, index), mt.full(index.shape, cast(value, out_dtype), dtype=out_dtype))
 
 
 @rule("scatter_add")
 def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    return put(self, _along(self, dim, index), _cropped(src, index.shape), True)
+    return put(self, along(self, dim, index), _cropped(src, index.shape), True)
 
 
 @rule("index_add")
@@ -182,7 +182,7 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, out_dtype:
     axis = dim % self.ndim
     wide = ops.expand(ops.reshape(index, [-1 if i == axis else 1 for i in range(self.ndim)]), source.shape)
     added = source if alpha == 1 else source * cast(alpha, out_dtype)
-    return put(self, _along(self, dim, wide), added, True)
+    return put(self, along(self, dim, wide), added, True)
 
 
 def _cropped(x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -196,11 +196,15 @@ def _cropped(x: Tensor, shape: Sequence[int]) -> Tensor:
 def _scatter_reduce(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, out_dtype: str, include_self: bool = True
 ) -> Tensor:
-    positions, values = _along(self, dim, index), _cropped(src, index.shape)
-    count, n = self.size, positions.size
+    return put_reduced(self, along(self, dim, index), _cropped(src, index.shape), reduce, include_self)
+
+
+def put_reduced(x: Tensor, positions: Tensor, values: Tensor, reduce: str, include_self: bool = True) -> Tensor:
+    """Reduces the values for each position in a row of all elements: `sum`, `mean`, `prod`, `amax` or `amin`."""
+    count, n = x.size, positions.size
     if not n:
-        return self
-    flat, given, row = ops.reshape(positions, [n]), ops.reshape(values, [n]), ops.reshape(self, [count])
+        return x
+    flat, given, row = ops.reshape(positions, [n]), ops.reshape(values, [n]), ops.reshape(x, [count])
     if include_self:
         flat, given = ops.concat([mt.arange(count, dtype="int64"), flat], 0), ops.concat([row, given], 0)
     hits = ops.scatter(mt.ones(flat.shape, dtype="int64"), flat, count, 0)
@@ -208,14 +212,15 @@ def _scatter_reduce(
         found = ops.scatter(given, flat, count, 0)
         if reduce == "mean":
             divisor = ops.maximum(hits, 1)
-            found = found / ops.astype(divisor, out_dtype) if is_float(out_dtype) else ops.floor_divide(found, divisor)
+            is_of_floats = is_float(x.dtype.name)
+            found = found / ops.astype(divisor, x.dtype) if is_of_floats else ops.floor_divide(found, divisor)
     elif reduce == "prod":
         found = _products(given, flat, count)
     else:
         # Sorted by value, then by position: the last of equal positions is the extremum.
         order = ops.argsort(given, 0, reduce == "amin")
         found = put(row, ops.take(flat, order), ops.take(given, order))
-    return ops.reshape(ops.where(ops.gt(hits, 0), found, row), self.shape)
+    return ops.reshape(ops.where(ops.gt(hits, 0), found, row), x.shape)
 
 
 def _products(values: Tensor, positions: Tensor, count: int) -> Tensor:

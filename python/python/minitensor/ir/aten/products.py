@@ -87,7 +87,7 @@ def _attention(
 ) -> Tensor:
     dtype = query.dtype.name
     if enable_gqa and query.shape[-3] != key.shape[-3]:
-        key, value = (_repeated(x, query.shape[-3] // x.shape[-3]) for x in (key, value))
+        key, value = (repeated_heads(x, query.shape[-3] // x.shape[-3]) for x in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     scores = ops.matmul(query * factor, ops.matrix_transpose(key))
     if is_causal:
@@ -104,7 +104,7 @@ def _attention(
     return ops.matmul(ops.where(is_empty, 0.0, weights), value)
 
 
-def _repeated(x: Tensor, count: int) -> Tensor:
+def repeated_heads(x: Tensor, count: int) -> Tensor:
     """Repeats each head."""
     *batch, heads, length, size = x.shape
     wide = ops.expand(ops.expand_dims(x, -3), [*batch, heads, count, length, size])
@@ -114,10 +114,15 @@ def _repeated(x: Tensor, count: int) -> Tensor:
 @rule("einsum", when=lambda attrs: "." not in str(attrs.get("equation")) and not attrs.get("path"))
 def _einsum(equation: str, tensors: Sequence[Tensor], path: Any = None) -> Tensor:
     left, arrow, right = equation.replace(" ", "").partition("->")
-    operands = left.split(",")
     if not arrow:
         letters = left.replace(",", "")
         right = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    return contraction(left, right, tensors)
+
+
+def contraction(left: str, right: str, tensors: Sequence[Tensor]) -> Tensor:
+    """Returns the sum of products that `left` and `right` of an equation describe: `ij,jk` and `ik`."""
+    operands = left.split(",")
     names, product = _diagonals(operands[0], tensors[0])
     for i in range(1, len(operands)):
         later = set(right).union(*operands[i + 1 :])

@@ -173,13 +173,18 @@ def _cumsum(self: Tensor, dim: int, out_dtype: str, dtype: str | None = None) ->
 @rule("cumprod")
 def _cumprod(self: Tensor, dim: int, out_dtype: str, dtype: str | None = None) -> Tensor:
     x, axis = _row(cast(self, out_dtype), dim)
+    return ops.reshape(cumulative_product(x, axis), self.shape)
+
+
+def cumulative_product(x: Tensor, axis: int) -> Tensor:
+    """Returns, for each element along an axis, the product of the elements up to itself."""
     size, step = x.shape[axis], 1
     # Each element becomes the product up to itself, in steps of doubled length.
     while step < size:
         product = ops.slice(x, axis, step, size) * ops.slice(x, axis, 0, size - step)
         x = ops.concat([ops.slice(x, axis, 0, step), product], axis)
         step *= 2
-    return ops.reshape(x, self.shape)
+    return x
 
 
 def _sortable(x: Tensor) -> Tensor:

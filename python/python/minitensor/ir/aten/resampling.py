@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,13 +45,16 @@ def _float32(value: float) -> float:
     return float(mt.Tensor(value, dtype="float32").item())
 
 
-def _weighted(x: Tensor, axis: int, rows: Sequence[dict[int, float]]) -> Tensor:
-    """Returns sums of elements along an axis: the row of a result has the weight of each element."""
-    n = x.shape[axis]
-    matrix = [[row.get(j, 0.0) for j in range(n)] for row in rows]
-    weights = ops.astype(mt.Tensor(matrix, dtype="float64"), x.dtype)
+def weighted(x: Tensor, axis: int, weights: Tensor) -> Tensor:
+    """Returns sums of elements along an axis: each row of `weights` has those of an element of the result."""
     moved = ops.moveaxis(x, axis, -1)
     return ops.moveaxis(ops.matmul(moved, ops.matrix_transpose(weights)), -1, axis)
+
+
+def _summed(x: Tensor, axis: int, rows: Sequence[dict[int, float]]) -> Tensor:
+    """Returns sums of elements along an axis: the row of a result has the weight of each element."""
+    matrix = [[row.get(j, 0.0) for j in range(x.shape[axis])] for row in rows]
+    return weighted(x, axis, ops.astype(mt.Tensor(matrix, dtype="float64"), x.dtype))
 
 
 def _linear_row(position: float, size: int) -> dict[int, float]:
@@ -102,7 +107,7 @@ def _resampled(
         step = _step(size, output, scale, align_corners)
         at = [j * step if align_corners else (j + 0.5) * step - 0.5 for j in range(output)]
         if (output, step) != (size, 1.0):
-            x = _weighted(x, axis, [row(position, size) for position in at])
+            x = _summed(x, axis, [row(position, size) for position in at])
     return x
 
 
@@ -119,7 +124,7 @@ def _smoothed(
         size = x.shape[axis]
         step = _step(size, output, scale, align_corners)
         rows = [_smooth_row((j + 0.5) * step, step, size, radius, kernel) for j in range(output)]
-        x = _weighted(x, axis, rows)
+        x = _summed(x, axis, rows)
     return x
 
 
@@ -170,7 +175,11 @@ _rules(
 )
 
 
-@rule("grid_sampler_2d", "grid_sampler", when=lambda attrs: attrs.get("interpolation_mode") in (0, 1))
+_MODES = ("linear", "nearest", "cubic")
+_PADDING = ("zeros", "border", "reflection")
+
+
+@rule("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
 def _grid_sampler(
     input: Tensor,  # noqa: A002 - the schema
     grid: Tensor,
@@ -178,49 +187,92 @@ def _grid_sampler(
     padding_mode: int,
     align_corners: bool,
 ) -> Tensor:
-    height, width = input.shape[-2:]
-    x, y = (
-        _source(ops.reshape(ops.slice(grid, -1, i, i + 1), grid.shape[:-1]), size, padding_mode, align_corners)
-        for i, size in ((0, width), (1, height))
-    )
-    if interpolation_mode == 1:
-        return _pixels(input, ops.round(x), ops.round(y))
-    left, top = ops.floor(x), ops.floor(y)
-    right, bottom = x - left, y - top
+    return sampled(input, grid, _MODES[interpolation_mode], _PADDING[padding_mode], align_corners)
+
+
+def sampled(image: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bool) -> Tensor:
+    """Returns values of an image between its pixels. The last axis of `grid` has positions from -1 to 1, `x` first."""
+    sizes = image.shape[2:]
+    rank = len(sizes)
+    taps: list[list[tuple[Tensor, Any]]] = []
+    for axis, size in enumerate(sizes):
+        at = ops.reshape(ops.slice(grid, -1, rank - 1 - axis, rank - axis), grid.shape[:-1])
+        at = (at + 1.0) * (0.5 * (size - 1)) if align_corners else ((at + 1.0) * float(size) - 1.0) * 0.5
+        if mode == "cubic":
+            # Each of the four pixels is moved inside.
+            first = ops.floor(at)
+            neighbours = [_inside(first + float(k), size, padding, align_corners) for k in range(-1, 3)]
+            taps.append(list(zip(neighbours, _cubic_weights(at - first), strict=True)))
+            continue
+        at = _inside(at, size, padding, align_corners)
+        if mode == "nearest":
+            taps.append([(ops.round(at), None)])
+        else:
+            first = ops.floor(at)
+            taps.append([(first, 1.0 - (at - first)), (first + 1.0, at - first)])
+    return _interpolated(image, taps)
+
+
+def _interpolated(image: Tensor, taps: Sequence[Sequence[tuple[Tensor, Any]]]) -> Tensor:
+    """Returns sums of pixels. For each axis, `taps` has positions, and their weights or None."""
     total = None
-    for dx, wx in ((0.0, 1.0 - right), (1.0, right)):
-        for dy, wy in ((0.0, 1.0 - bottom), (1.0, bottom)):
-            term = _pixels(input, left + dx, top + dy) * ops.expand_dims(wx * wy, 1)
-            total = term if total is None else total + term
+    for chosen in itertools.product(*taps):
+        term = pixels(image, [at for at, _ in chosen])
+        weights = [weight for _, weight in chosen if weight is not None]
+        if weights:
+            term = term * ops.expand_dims(functools.reduce(ops.multiply, weights), 1)
+        total = term if total is None else total + term
     assert total is not None
     return total
 
 
-def _source(at: Tensor, size: int, padding_mode: int, align_corners: bool) -> Tensor:
-    """Returns positions of pixels for positions from -1 to 1."""
-    found = (at + 1.0) * (0.5 * (size - 1)) if align_corners else ((at + 1.0) * float(size) - 1.0) * 0.5
-    if padding_mode == 2:
+def linear(image: Tensor, at: Sequence[Tensor]) -> Tensor:
+    """Returns values of an image between its pixels, with zeros outside. `at` has the positions along each axis."""
+    firsts = [ops.floor(t) for t in at]
+    return _interpolated(image, [[(f, 1.0 - (t - f)), (f + 1.0, t - f)] for f, t in zip(firsts, at, strict=True)])
+
+
+def _cubic_weights(fraction: Tensor) -> list[Tensor]:
+    """Returns the weights of four neighbours: the kernel of Keys (1981)."""
+    a = -0.75
+
+    def near(x: Tensor) -> Tensor:
+        return ((a + 2) * x - (a + 3)) * x * x + 1.0
+
+    def far(x: Tensor) -> Tensor:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return [far(fraction + 1.0), near(fraction), near(1.0 - fraction), far(2.0 - fraction)]
+
+
+def _inside(at: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
+    """Moves positions into the image: to its border, or by reflections."""
+    if padding == "zeros":
+        return at
+    if padding == "reflection":
         low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
         if span == 0:
-            return ops.zeros_like(found)
-        distance = ops.abs(found - low)
+            return ops.zeros_like(at)
+        distance = ops.abs(at - low)
         flips = ops.floor(distance / span)
         rest = distance - flips * span
-        found = ops.where(ops.eq(ops.remainder(flips, 2.0), 0.0), rest + low, (span + low) - rest)
-    return ops.minimum(ops.maximum(found, 0.0), float(size - 1)) if padding_mode else found
+        at = ops.where(ops.eq(ops.remainder(flips, 2.0), 0.0), rest + low, (span + low) - rest)
+    return ops.minimum(ops.maximum(at, 0.0), float(size - 1))
 
 
-def _pixels(image: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Returns the pixels at positions; zeros outside."""
-    count, channels, height, width = image.shape
-    inside = [ops.ge(x, 0.0), ops.lt(x, float(width)), ops.ge(y, 0.0), ops.lt(y, float(height))]
-    is_inside = inside[0]
-    for other in inside[1:]:
-        is_inside = ops.logical_and(is_inside, other)
-    column = ops.astype(ops.where(is_inside, x, 0.0), "int64")
-    row = ops.astype(ops.where(is_inside, y, 0.0), "int64")
-    positions = ops.reshape(row * width + column, [count, 1, -1])
-    flat = ops.reshape(image, [count, channels, height * width])
+def pixels(image: Tensor, at: Sequence[Tensor]) -> Tensor:
+    """Returns the pixels at positions along each axis; zeros outside."""
+    count, channels, *sizes = image.shape
+    shape = at[0].shape
+    tests = [test for t, n in zip(at, sizes, strict=True) for test in (ops.ge(t, 0.0), ops.lt(t, float(n)))]
+    is_inside = functools.reduce(ops.logical_and, tests)
+    row = None
+    for t, n in zip(at, sizes, strict=True):
+        place = ops.astype(ops.where(is_inside, t, 0.0), "int64")
+        row = place if row is None else row * n + place
+    assert row is not None
+    positions = ops.reshape(row, [count, 1, -1])
+    flat = ops.reshape(image, [count, channels, math.prod(sizes)])
     found = ops.gather(flat, ops.expand(positions, [count, channels, positions.shape[-1]]), -1)
-    found = ops.reshape(found, [count, channels, *x.shape[1:]])
+    found = ops.reshape(found, [count, channels, *shape[1:]])
     return ops.where(ops.expand_dims(is_inside, 1), found, 0.0)

@@ -274,10 +274,15 @@ def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tens
 
 @rule("repeat")
 def _repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
-    sizes = [1] * (len(repeats) - self.ndim) + list(self.shape)
+    return tiled(self, repeats)
+
+
+def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
+    """Repeats the elements along each axis. Axes are added in front if there are more repeats."""
+    sizes = [1] * (len(repeats) - x.ndim) + list(x.shape)
     pairs = [n for repeat, size in zip(repeats, sizes, strict=True) for n in (repeat, size)]
     ones = [n for size in sizes for n in (1, size)]
-    wide = ops.expand(ops.reshape(self, ones), pairs)
+    wide = ops.expand(ops.reshape(x, ones), pairs)
     return ops.reshape(wide, [r * s for r, s in zip(repeats, sizes, strict=True)])
 
 

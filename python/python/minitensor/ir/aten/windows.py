@@ -246,8 +246,12 @@ def _col2im(
     return ops.fold(self, *(sizes(v, 2) for v in (output_size, kernel_size, dilation, padding, stride)))
 
 
-def _padded(x: Tensor, pad: Sequence[int], position: Callable[[int, int], int]) -> Tensor:
-    """Extends axes by elements of the tensor. The pairs begin with the last axis."""
+def padded(x: Tensor, pad: Sequence[int], mode: str) -> Tensor:
+    """Extends axes by elements of the tensor: `reflect`, `replicate` or `circular`.
+
+    The pairs of sizes begin with the last axis.
+    """
+    position = _OUTSIDE[mode]
     for i in range(len(pad) // 2):
         axis = x.ndim - 1 - i
         n = x.shape[axis]
@@ -255,20 +259,21 @@ def _padded(x: Tensor, pad: Sequence[int], position: Callable[[int, int], int]) 
         if before < 0 or after < 0:
             x = part(x, axis, max(-before, 0), n - max(-before, 0) - max(-after, 0))
             n, before, after = x.shape[axis], max(before, 0), max(after, 0)
-        positions = [position(j, n) for j in range(-before, n + after)]
-        x = ops.take(x, mt.Tensor(positions, dtype="int64"), axis)
+        if before or after:
+            x = ops.take(x, position(mt.arange(-before, n + after, dtype="int64"), n), axis)
     return x
 
 
-_OUTSIDE: dict[str, Callable[[int, int], int]] = {
-    "reflect": lambda j, n: abs(j) if j < n else 2 * (n - 1) - j,
-    "replicate": lambda j, n: min(max(j, 0), n - 1),
-    "circular": lambda j, n: j % n,
+#: The elements that positions out of an axis of `n` elements read.
+_OUTSIDE: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "reflect": lambda j, n: (n - 1) - ops.abs((n - 1) - ops.abs(j)),
+    "replicate": lambda j, n: ops.minimum(ops.maximum(j, 0), n - 1),
+    "circular": lambda j, n: ops.remainder(j, n),
 }
 
 
 def _padding(mode: str) -> Callable[..., Tensor]:
-    return lambda self, padding: _padded(self, padding, _OUTSIDE[mode])
+    return lambda self, padding: padded(self, padding, mode)
 
 
 rule("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")(_padding("reflect"))
@@ -281,4 +286,4 @@ def _pad(self: Tensor, pad: Sequence[int], out_dtype: str, mode: str = "constant
 
     if mode == "constant":
         return _constant_pad_nd(self, pad, out_dtype, value or 0)  # type: ignore[no-any-return]
-    return _padded(self, pad, _OUTSIDE[mode])
+    return padded(self, pad, mode)

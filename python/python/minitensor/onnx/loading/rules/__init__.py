@@ -1,0 +1,1 @@
+"""Rules of operators, one module for each family."""
