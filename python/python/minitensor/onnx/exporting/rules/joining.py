@@ -1,0 +1,101 @@
+"""Joins, margins and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import dtypes
+from ..builder import Value
+from ..call import Call
+from ..rule import Refused, rule
+
+__all__: list[str] = []
+
+
+@rule("concat", only_moves=True)
+def concat(call: Call) -> Value:
+    values, dtype = call.inputs[0], call.outputs[0].dtype
+    _expect_real(dtype)
+    return call.builder.concat([v.cast(dtype) for v in values], call.axis("axis", len(values[0].shape)))
+
+
+@rule("stack", only_moves=True)
+def stack(call: Call) -> Value:
+    values, dtype = call.inputs[0], call.outputs[0].dtype
+    _expect_real(dtype)
+    b = call.builder
+    axis = call.axis("axis", len(values[0].shape) + 1)
+    return b.concat([b.node("Unsqueeze", v.cast(dtype), b.integers([axis])) for v in values], axis)
+
+
+def _expect_real(dtype: str) -> None:
+    if dtype.startswith("complex"):
+        raise Refused("ONNX has no ops of complex numbers")
+
+
+def _margins(call: Call, rank: int) -> tuple[list[int], list[int]]:
+    padding = call.plain("padding")
+    missing = [0] * (rank - len(padding) // 2)
+    return missing + padding[::2], missing + padding[1::2]
+
+
+@rule("pad", only_moves=True)
+def pad(call: Call) -> Value:
+    x = call["x"]
+    _expect_real(x.dtype)
+    assert x.shape is not None
+    before, after = _margins(call, len(x.shape))
+    wide = "float32" if x.dtype in dtypes.HALF else "int64" if x.dtype in ("int16", "uint16") else x.dtype
+    value = call.builder.number(call.plain("value"), wide)
+    return call.builder.node("Pad", x.cast(wide), call.builder.integers(before + after), value)
+
+
+@rule("crop", only_moves=True)
+def crop(call: Call) -> Value:
+    x, b = call["x"], call.builder
+    assert x.shape is not None
+    before, after = _margins(call, len(x.shape))
+    ends = [-n if n else 2**63 - 1 for n in after]
+    axes = list(range(len(x.shape)))
+    return b.node("Slice", x, b.integers(before), b.integers(ends), b.integers(axes)) if axes else x.apply("Identity")
+
+
+def _sorted(call: Call, count: Callable[[Value, int], Value], is_descending: bool) -> list[Value]:
+    """The values and indices in order. NaN is the greatest number, as ONNX does not say."""
+    x, b = call["x"], call.builder
+    assert x.shape is not None
+    if x.dtype == "uint64":
+        raise Refused("runtimes do not sort uint64")
+    if not x.shape:
+        return [x.apply("Identity"), b.constant(0, "int64")]
+    axis = call.axis("axis", len(x.shape))
+    keys = x
+    if dtypes.is_float(x.dtype):
+        _, order = b.nodes_of(
+            "TopK", [b.where(x.isnan(), float("inf"), x), count(x, axis)], [None, "int64"], axis=axis,
+            largest=int(is_descending), sorted=1,
+        )
+        return [b.node("GatherElements", x, order, axis=axis), order]
+    return b.nodes_of(
+        "TopK", [keys, count(x, axis)], [None, "int64"], axis=axis, largest=int(is_descending), sorted=1
+    )
+
+
+def _whole(x: Value, axis: int) -> Value:
+    return x.builder.shape(x, axis, axis + 1)
+
+
+@rule("sort")
+def sort(call: Call) -> list[Value]:
+    return _sorted(call, _whole, call.plain("descending"))
+
+
+@rule("argsort")
+def argsort(call: Call) -> Value:
+    return _sorted(call, _whole, call.plain("descending"))[1]
+
+
+@rule("topk")
+def topk(call: Call) -> list[Value]:
+    k = call.plain("k")
+    return _sorted(call, lambda x, _: x.builder.integers([k]), True)

@@ -1,0 +1,162 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from .. import dtypes
+from ..builder import Value
+from ..call import Call
+from ..primitives import truthy
+from ..reductions import arg_extremum, cumsum, extremum, reduced
+from ..rule import Refused, rule
+
+__all__ = ["over_axes"]
+
+#: A reduction of a tensor over axes. The last argument is `keepdims`.
+_Reduction = Callable[[Value, Sequence[int], bool], Value]
+
+
+def over_axes(call: Call, x: Value, function: _Reduction) -> Value:
+    """A reduction over the axes of a call. A tensor without axes to reduce has rows of one element."""
+    assert x.shape is not None
+    if call.op.startswith("column::"):
+        return function(x, [len(x.shape) - 2], False)
+    axes = call.axes("axis", len(x.shape))
+    if axes:
+        return function(x, axes, call.plain("keepdims"))
+    return function(x.builder.node("Unsqueeze", x, x.builder.integers([-1])), [-1], False)
+
+
+def _number(call: Call) -> Value:
+    x = call["x"]
+    if x.dtype.startswith("complex"):
+        raise Refused("ONNX has no arithmetic of complex numbers")
+    return x
+
+
+def _total(call: Call, op: str, in_dtype: str) -> Value:
+    x = _number(call)
+    wide = x.cast(dtypes.in_full_precision(in_dtype))
+    wide.shape = x.shape
+    return over_axes(call, wide, lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
+
+
+@rule("sum", "row::sum", "column::sum")
+def sum_(call: Call) -> Value:
+    return _total(call, "ReduceSum", call.outputs[0].dtype)
+
+
+@rule("prod", "row::prod", "column::prod")
+def prod(call: Call) -> Value:
+    return _total(call, "ReduceProd", call.outputs[0].dtype)
+
+
+@rule("mean", "row::mean", "column::mean")
+def mean(call: Call) -> Value:
+    x = _number(call)
+    wide = x.cast(dtypes.in_full_precision(call.outputs[0].dtype))
+    wide.shape = x.shape
+
+    def average(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
+        found = reduced("ReduceMean", v, axes, keepdims)
+        # Runtimes return 0 for the mean of nothing.
+        return found * math.nan if x.shape is not None and 0 in x.shape else found
+
+    return over_axes(call, wide, average)
+
+
+def _extremum(op: str) -> Callable[[Call], Value]:
+    def write(call: Call) -> Value:
+        x = _number(call)
+        if x.dtype == "uint64":
+            raise Refused("runtimes have no maximum of uint64")
+        return over_axes(call, x, lambda v, axes, keepdims: extremum(op, v, axes, keepdims))
+
+    return write
+
+
+rule("max", "row::max", "column::max")(_extremum("ReduceMax"))
+rule("min", "row::min", "column::min")(_extremum("ReduceMin"))
+
+
+def _position(op: str) -> Callable[[Call], Value]:
+    def write(call: Call) -> Value:
+        x = _number(call)
+        if x.dtype == "uint64":
+            raise Refused("runtimes have no maximum of uint64")
+        if x.dtype == "bool":
+            x = Value(x.builder, x.cast("uint8").name, "uint8", x.shape)
+
+        def index(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
+            if len(axes) == 1:
+                return arg_extremum(op, v, axes[0], keepdims)
+            # The order of the elements is that of the axes.
+            assert v.shape is not None
+            b, rank = v.builder, len(v.shape)
+            others = [k for k in range(rank) if k not in axes]
+            moved = b.node("Transpose", v, perm=[*others, *axes])
+            flat = b.node("Reshape", moved, b.integers([0] * len(others) + [-1]))
+            found = arg_extremum(op, flat, len(others), False)
+            return b.node("Unsqueeze", found, b.integers(axes)) if keepdims else found
+
+        return over_axes(call, x, index)
+
+    return write
+
+
+rule("argmax", "row::argmax", "column::argmax")(_position("ArgMax"))
+rule("argmin", "row::argmin", "column::argmin")(_position("ArgMin"))
+
+
+def _truth(op: str) -> Callable[[Call], Value]:
+    return lambda call: over_axes(call, _truths(call), lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
+
+
+def _truths(call: Call) -> Value:
+    x = _number(call)
+    found = truthy(x)
+    found.shape = x.shape
+    return found
+
+
+rule("any", "row::any", "column::any")(_truth("ReduceMax"))
+rule("all", "row::all", "column::all")(_truth("ReduceMin"))
+
+
+@rule("count_nonzero", "row::count_nonzero", "column::count_nonzero")
+def count_nonzero(call: Call) -> Value:
+    x = _truths(call)
+    ones = x.cast("int64")
+    ones.shape = x.shape
+    return over_axes(call, ones, lambda v, axes, keepdims: reduced("ReduceSum", v, axes, keepdims))
+
+
+@rule("std")
+def std(call: Call) -> Value:
+    x = _number(call)
+    x, shape = x.cast(dtypes.in_full_precision(call.outputs[0].dtype)), x.shape
+    x.shape = shape
+    correction = float(call.plain("correction"))
+
+    def spread(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
+        b = v.builder
+        distance = v - reduced("ReduceMean", v, axes, True)
+        total = reduced("ReduceSum", distance * distance, axes, keepdims)
+        sizes = b.node("Gather", b.shape(v), b.integers(axes))
+        count = reduced("ReduceProd", sizes, [0], False).cast(v.dtype) - correction
+        return (total / b.node("Max", count, b.number(0, v.dtype))).apply("Sqrt")
+
+    return over_axes(call, x, spread)
+
+
+@rule("cumsum", "row::cumsum", "column::cumsum")
+def cumulative_sum(call: Call) -> Value:
+    x = _number(call)
+    assert x.shape is not None
+    wide = x.cast(dtypes.in_full_precision(call.outputs[0].dtype))
+    if not x.shape:
+        return wide.apply("Identity")
+    axis = len(x.shape) - 2 if call.op == "column::cumsum" else call.axis("axis", len(x.shape))
+    return cumsum(wide, axis)
