@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as _typing
 
 from . import _interpreter as _interpreter  # isort: skip
-from . import _minitensor, cuda, nn, ops, optim, plugins, profiler, testing, tuning
+from . import _minitensor, cuda, nn, onnx, ops, optim, plugins, profiler, testing, tuning
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     Device,
@@ -173,6 +173,7 @@ __all__ = [
     "no_grad",
     "ones",
     "ones_like",
+    "onnx",
     "ops",
     "optim",
     "pi",

@@ -101,7 +101,9 @@ class Value:
         """The tensor in another dtype."""
         if dtype == self.dtype:
             return self
-        return self.builder.node("Cast", self, dtype=dtype, to=dtypes.to_onnx(dtype))
+        found = self.builder.node("Cast", self, dtype=dtype, to=dtypes.to_onnx(dtype))
+        found.shape = self.shape
+        return found
 
     def isnan(self) -> Value:
         """Whether numbers are NaN."""

@@ -44,11 +44,7 @@ class Rule:
 def _widened(value: Any) -> Any:
     if isinstance(value, list):
         return [_widened(item) for item in value]
-    if not isinstance(value, Value) or value.dtype not in dtypes.HALF:
-        return value
-    wide = value.cast("float32")
-    wide.shape = value.shape
-    return wide
+    return value.cast(dtypes.in_full_precision(value.dtype)) if isinstance(value, Value) else value
 
 
 #: The rules by the names of ops.

@@ -119,9 +119,7 @@ def take(call: Call) -> Value:
 
 
 def _index(x: Value) -> Value:
-    found = x if x.dtype in ("int32", "int64") else x.cast("int64")
-    found.shape = x.shape
-    return found
+    return x if x.dtype == "int32" else x.cast("int64")
 
 
 @rule("index", only_moves=True)

@@ -37,10 +37,8 @@ def _number(call: Call) -> Value:
 
 
 def _total(call: Call, op: str, in_dtype: str) -> Value:
-    x = _number(call)
-    wide = x.cast(dtypes.in_full_precision(in_dtype))
-    wide.shape = x.shape
-    return over_axes(call, wide, lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
+    x = _number(call).cast(dtypes.in_full_precision(in_dtype))
+    return over_axes(call, x, lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
 
 
 @rule("sum", "row::sum", "column::sum")
@@ -55,16 +53,14 @@ def prod(call: Call) -> Value:
 
 @rule("mean", "row::mean", "column::mean")
 def mean(call: Call) -> Value:
-    x = _number(call)
-    wide = x.cast(dtypes.in_full_precision(call.outputs[0].dtype))
-    wide.shape = x.shape
+    x = _number(call).cast(dtypes.in_full_precision(call.outputs[0].dtype))
 
     def average(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
         found = reduced("ReduceMean", v, axes, keepdims)
         # Runtimes return 0 for the mean of nothing.
         return found * math.nan if x.shape is not None and 0 in x.shape else found
 
-    return over_axes(call, wide, average)
+    return over_axes(call, x, average)
 
 
 def _extremum(op: str) -> Callable[[Call], Value]:
@@ -87,7 +83,7 @@ def _position(op: str) -> Callable[[Call], Value]:
         if x.dtype == "uint64":
             raise Refused("runtimes have no maximum of uint64")
         if x.dtype == "bool":
-            x = Value(x.builder, x.cast("uint8").name, "uint8", x.shape)
+            x = x.cast("uint8")
 
         def index(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
             if len(axes) == 1:
@@ -127,17 +123,13 @@ rule("all", "row::all", "column::all")(_truth("ReduceMin"))
 
 @rule("count_nonzero", "row::count_nonzero", "column::count_nonzero")
 def count_nonzero(call: Call) -> Value:
-    x = _truths(call)
-    ones = x.cast("int64")
-    ones.shape = x.shape
-    return over_axes(call, ones, lambda v, axes, keepdims: reduced("ReduceSum", v, axes, keepdims))
+    x = _truths(call).cast("int64")
+    return over_axes(call, x, lambda v, axes, keepdims: reduced("ReduceSum", v, axes, keepdims))
 
 
 @rule("std")
 def std(call: Call) -> Value:
-    x = _number(call)
-    x, shape = x.cast(dtypes.in_full_precision(call.outputs[0].dtype)), x.shape
-    x.shape = shape
+    x = _number(call).cast(dtypes.in_full_precision(call.outputs[0].dtype))
     correction = float(call.plain("correction"))
 
     def spread(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
