@@ -163,7 +163,9 @@ class Builder:
         key = f"{op}.{attributes['reduction']}" if "reduction" in attributes else op
         wide = dtypes.computed(key, own) if not domain else own
         if wide != own:
-            inputs = [i.cast(wide) if i is not None and i.dtype == own else i for i in inputs]
+            first = 1 if op == "Where" else 0
+            changed = [i.cast(wide) if i is not None and i.dtype == own else i for i in inputs[first:]]
+            inputs = [*inputs[:first], *changed]
         names = [self.free(f"{self.prefix}{op}") for _ in outputs]
         last = max((k for k, i in enumerate(inputs) if i is not None), default=-1)
         self.nodes.append(

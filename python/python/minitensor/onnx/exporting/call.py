@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..._definitions import Definition, define
-from ..._minitensor import _infer_dtypes, describe
+from ..._minitensor import _infer_dtypes, _is_built_in, describe
 from ...ir import Input, OpNode, Sym, TensorMeta
 from ...ir.symbols import Size
 from ...saving import nodes
@@ -61,6 +61,11 @@ class Call:
         return self.graph.builder
 
     @property
+    def changed(self) -> list[Value]:
+        """The inputs that the op changes in place."""
+        return [x for x, declared in zip(self.inputs, self.definition.inputs, strict=True) if declared.mutated]
+
+    @property
     def outputs(self) -> list[TensorMeta]:
         """The results that are used."""
         return self.node.outputs
@@ -73,14 +78,15 @@ class Call:
 
     @property
     def domain(self) -> str:
-        """The domain of the op: that of its plugin, or `minitensor`."""
+        """The domain of the op: its plugin, or else its namespace, or else `minitensor`."""
         plugin: str | None = describe(self.op)["plugin"]
-        return plugin or DOMAIN
+        namespace, separator, _ = self.op.rpartition("::")
+        return plugin or (namespace if separator and not _is_built_in(self.op) else DOMAIN)
 
     @property
     def function_name(self) -> str:
         """The name of the op in its domain."""
-        return self.op.replace("::", ".")
+        return self.op.removeprefix(f"{self.domain}::").replace("::", ".")
 
     def documentation(self) -> str:
         """The first line of the documentation of the op."""
@@ -155,8 +161,7 @@ class Call:
     def result_dtypes(self) -> list[str]:
         """The dtypes of all results of the op, or of the inputs that it changes."""
         if self.definition.mutated is not None:
-            changed = [x for x, declared in zip(self.inputs, self.definition.inputs, strict=True) if declared.mutated]
-            return [x.dtype for x in changed]
+            return [value.dtype for value in self.changed]
         if self.wanted is None:
             return [meta.dtype for meta in self.outputs]
         given = [x.dtype if isinstance(x, Value) else None for x in self.inputs]

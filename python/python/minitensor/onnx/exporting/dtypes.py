@@ -63,6 +63,7 @@ _KERNELS: dict[str, tuple[str, ...]] = {
     "Min": (*_REDUCED, "int8", "uint8", "uint32", "uint64"),
     "Neg": (*_REDUCED, "int8", "int16"),
     "NonZero": ("bool", "float32", *_WORDS, "uint8"),
+    "Pad": (*_REDUCED, "bool", "bfloat16", "int8", "uint8", "uint32", "uint64"),
     "Pow": _REDUCED,
     "ReduceMax": (*_REDUCED, "bool", "int8", "uint8"),
     "ReduceMin": (*_REDUCED, "bool", "int8", "uint8"),

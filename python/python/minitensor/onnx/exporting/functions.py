@@ -11,10 +11,12 @@ from onnx import helper
 if TYPE_CHECKING:
     from .builder import Builder
 
-__all__ = ["DOMAIN", "Functions"]
+__all__ = ["DOMAIN", "MATH", "Functions"]
 
 #: The domain of functions that belong to no plugin.
 DOMAIN = "minitensor"
+#: The domain of functions of numbers that ONNX lacks.
+MATH = "minitensor.math"
 
 #: Writes the nodes of a function, given its inputs. Returns the names of the outputs.
 Write = Callable[["Builder", Sequence[str]], list[str]]
@@ -34,8 +36,8 @@ class Functions:
 
     def named(self, name: str, inputs: Sequence[str], write: Write) -> onnx.FunctionProto:
         """Returns the function of this name, which is the same in all models."""
-        found = self._made.get((DOMAIN, name))
-        return found or self._add(self._written(DOMAIN, name, inputs, [], write, ""))
+        found = self._made.get((MATH, name))
+        return found or self._add(self._written(MATH, name, inputs, [], write, ""))
 
     def of(
         self, domain: str, name: str, inputs: Sequence[str], attributes: Sequence[str], write: Write, doc: str

@@ -75,22 +75,12 @@ class Graph:
 
     def results(self, call: Call) -> list[Value]:
         """Writes a call. Returns its results that are used, or the new values of the tensors that it changes."""
-        before = len(self.builder.nodes)
         self.builder.prefix = f"{call.node.name}/"
+        shapes = [value.shape for value in call.changed] or [meta.shape for meta in call.outputs]
         found = lowered(call)
-        if call.definition.mutated is not None:
-            metas = [(v.dtype, v.shape) for v in call.inputs if isinstance(v, Value)][: len(found)]
-        else:
-            if call.wanted is not None:
-                found = [found[k] for k in call.wanted]
-            metas = [(meta.dtype, meta.shape) for meta in call.outputs]
-        for value, (dtype, _) in zip(found, metas, strict=True):
-            if value.dtype != dtype:
-                raise AssertionError(f"{call.op}: {value.dtype} instead of {dtype}")
-        values = [Value(self.builder, v.name, v.dtype, shape) for v, (_, shape) in zip(found, metas, strict=True)]
-        for node in self.builder.nodes[before:]:
-            node.doc_string = ""
-        return values
+        if call.wanted is not None:
+            found = [found[k] for k in call.wanted]
+        return [Value(self.builder, v.name, v.dtype, shape) for v, shape in zip(found, shapes, strict=True)]
 
     # Sizes.
 

@@ -132,7 +132,7 @@ def integer_floor_divide(x: Value, y: Value) -> Value:
 
 def integer_remainder(x: Value, y: Value) -> Value:
     """`x − y·⌊x / y⌋`; 0 if the divisor is 0."""
-    return x - y * integer_floor_divide(x, y)
+    return x.builder.where(y.equal(0), 0, x - y * integer_floor_divide(x, y))
 
 
 def power(x: Value, y: Value) -> Value:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from . import dtypes
 from .builder import Value
 
-__all__ = ["arg_extremum", "cumsum", "extremum", "reduced"]
+__all__ = ["arg_extremum", "cumsum", "extremum", "in_order", "reduced"]
 
 
 def reduced(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
@@ -16,8 +16,19 @@ def reduced(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
     return x.builder.node(op, x, x.builder.integers(axes), keepdims=int(keepdims))
 
 
+def in_order(x: Value) -> Value:
+    """Numbers in the same order: runtimes have no order of uint64."""
+    if x.dtype != "uint64":
+        return x
+    found = (x ^ 2**63).cast("int64")
+    found.shape = x.shape
+    return found
+
+
 def extremum(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
     """`ReduceMax` or `ReduceMin`, but NaN if there is one: runtimes do not agree on its place in the order."""
+    if x.dtype == "uint64":
+        return reduced(op, in_order(x), axes, keepdims).cast("uint64") ^ 2**63
     if not dtypes.is_float(x.dtype):
         return reduced(op, x, axes, keepdims)
     builder, is_nan = x.builder, x.isnan()
@@ -34,7 +45,7 @@ def arg_extremum(op: str, x: Value, axis: int, keepdims: bool) -> Value:
         return builder.node(op, values, dtype="int64", axis=axis, keepdims=int(keepdims))
 
     if not dtypes.is_float(x.dtype):
-        return index(op, x)
+        return index(op, in_order(x))
     is_nan = x.isnan()
     has_nan = reduced("ReduceMax", is_nan, [axis], keepdims)
     return builder.where(has_nan, index("ArgMax", is_nan.cast("int32")), index(op, builder.where(is_nan, 0.0, x)))

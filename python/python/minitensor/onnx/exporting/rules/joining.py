@@ -7,6 +7,7 @@ from collections.abc import Callable
 from .. import dtypes
 from ..builder import Value
 from ..call import Call
+from ..reductions import in_order
 from ..rule import Refused, rule
 
 __all__: list[str] = []
@@ -45,9 +46,8 @@ def pad(call: Call) -> Value:
     _expect_real(x.dtype)
     assert x.shape is not None
     before, after = _margins(call, len(x.shape))
-    wide = "float32" if x.dtype in dtypes.HALF else "int64" if x.dtype in ("int16", "uint16") else x.dtype
-    value = call.builder.number(call.plain("value"), wide)
-    return call.builder.node("Pad", x.cast(wide), call.builder.integers(before + after), value)
+    value = call.builder.number(call.plain("value"), x.dtype)
+    return call.builder.node("Pad", x, call.builder.integers(before + after), value)
 
 
 @rule("crop", only_moves=True)
@@ -64,21 +64,13 @@ def _sorted(call: Call, count: Callable[[Value, int], Value], is_descending: boo
     """The values and indices in order. NaN is the greatest number, as ONNX does not say."""
     x, b = call["x"], call.builder
     assert x.shape is not None
-    if x.dtype == "uint64":
-        raise Refused("runtimes do not sort uint64")
     if not x.shape:
         return [x.apply("Identity"), b.constant(0, "int64")]
     axis = call.axis("axis", len(x.shape))
-    keys = x
-    if dtypes.is_float(x.dtype):
-        _, order = b.nodes_of(
-            "TopK", [b.where(x.isnan(), float("inf"), x), count(x, axis)], [None, "int64"], axis=axis,
-            largest=int(is_descending), sorted=1,
-        )
-        return [b.node("GatherElements", x, order, axis=axis), order]
-    return b.nodes_of(
-        "TopK", [keys, count(x, axis)], [None, "int64"], axis=axis, largest=int(is_descending), sorted=1
-    )
+    keys = b.where(x.isnan(), float("inf"), x) if dtypes.is_float(x.dtype) else in_order(x)
+    attributes = {"axis": axis, "largest": int(is_descending), "sorted": 1}
+    _, order = b.nodes_of("TopK", [keys, count(x, axis)], [None, "int64"], **attributes)
+    return [b.node("GatherElements", x, order, axis=axis), order]
 
 
 def _whole(x: Value, axis: int) -> Value:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import dtypes
 from ..builder import Value
 from ..call import Call
 from ..reductions import extremum, reduced
@@ -114,7 +116,7 @@ def window_fold(call: Call) -> Value:
 def _folded(call: Call, x: Value, axes: list[Axis]) -> Value:
     """Adds the elements of windows. Those outside of the volume are added to an element that is removed."""
     b, positions = call.builder, _positions(axes)
-    volume = int(np.prod([a.size for a in axes]))
+    volume = math.prod(a.size for a in axes)
     assert x.shape is not None
     lead, rows = x.shape[:-2], call.fixed(x.shape[-2:])[0]
     x = b.node("Reshape", x, call.graph.sizes([*lead, rows // positions.shape[0], positions.size]))
@@ -127,18 +129,20 @@ def _folded(call: Call, x: Value, axes: list[Axis]) -> Value:
 
 
 @rule("window::max")
-def window_max(call: Call) -> list[Value]:
-    x, b = call["x"], call.builder
-    positions = _positions(axes_of(call))
-    taps = _split(_read(x, positions, -np.inf, -1), positions.shape, -1)
-    found = extremum("ReduceMax", taps, [-2], False)
-    # The first tap that is the largest, or NaN.
-    is_largest = (taps.equal(b.node("Unsqueeze", found, b.integers([-2]))) | taps.isnan()).cast("int32")
-    if (positions < 0).any():
-        is_largest = is_largest * b.constant((positions >= 0).astype(int), "int32")
-    tap = b.node("ArgMax", is_largest, dtype="int64", axis=-2, keepdims=0)
-    places = tap * positions.shape[1] + b.integers(range(positions.shape[1]))
-    return [found, b.node("Gather", b.integers(positions.reshape(-1).tolist()), places)]
+def window_max(call: Call) -> Value:
+    return _largest(call["x"], axes_of(call))
+
+
+def _largest(x: Value, axes: list[Axis]) -> Value:
+    """The largest element of each window of volumes."""
+    positions = _positions(axes)
+    taps = _split(_read(x, positions, -math.inf, -1), (positions.shape[0], positions.shape[1]), -1)
+    return extremum("ReduceMax", taps, [-2], False)
+
+
+def _float(call: Call, name: str) -> Value:
+    """An input in the dtype of the result."""
+    return _real(call[name]).cast(dtypes.in_full_precision(call.outputs[0].dtype))
 
 
 def _bounded(call: Call) -> tuple[list[range], list[int]]:
@@ -166,14 +170,14 @@ def _column(x: Value, numbers: list[int], axis: int) -> Value:
 
 @rule("window::mean")
 def window_mean(call: Call) -> Value:
-    x = call["x"]
+    x = _float(call, "x")
     ranges, counts = _bounded(call)
     return _sums(x, [list(r) for r in ranges], -2) / _column(x, counts, -2)
 
 
 @rule("window::spread")
 def window_spread(call: Call) -> Value:
-    y = call["y"]
+    y = _float(call, "y")
     ranges, counts = _bounded(call)
     rows = [[k for k, r in enumerate(ranges) if n in r] for n in range(call.plain("n"))]
     return _sums(y / _column(y, counts, -2), rows, -2)
@@ -214,16 +218,18 @@ def _pooled(call: Call, op: str, axes: list[Axis], **attributes: Any) -> Value:
 
 @rule("max_pool1d", "max_pool2d", "max_pool3d")
 def max_pool(call: Call) -> Value:
-    x = call["x"]
-    if x.dtype not in ("float32", "float64", "int8", "uint8"):
-        raise Refused(f"runtimes have no MaxPool for {x.dtype}")
+    x, b = call["x"], call.builder
     axes = _pool_axes(call, x, _rank(call))
+    if x.dtype not in ("float32", "float64", "int8", "uint8"):
+        assert x.shape is not None
+        volumes = b.node("Reshape", x, call.graph.sizes([*x.shape[: -len(axes)], math.prod(a.size for a in axes)]))
+        return b.node("Reshape", _largest(volumes, axes), call.sizes_of_result())
     return _pooled(call, "MaxPool", axes, dilations=[a.dilation for a in axes])
 
 
 def _averaged(call: Call, windows: Callable[[Axis, int], tuple[range, int]], axes: list[Axis]) -> Value:
     """The means of windows, one axis after the other."""
-    found = call["x"]
+    found = _float(call, "x")
     for k, axis in enumerate(axes):
         pairs = [windows(axis, i) for i in range(axis.count)]
         at = k - len(axes)
@@ -250,7 +256,7 @@ def average_pool(call: Call) -> Value:
 
 @rule("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
 def adaptive_average_pool(call: Call) -> Value:
-    x, rank = call["x"], _rank(call)
+    x, rank = _float(call, "x"), _rank(call)
     outputs = _each(call.plain("output_size"), rank)
     if set(outputs) == {1}:
         return reduced("ReduceMean", x, list(range(-rank, 0)), True)
@@ -283,7 +289,7 @@ def unfold(call: Call) -> Value:
     x = _real(call["x"])
     assert x.shape is not None
     axes = _image_axes(call, call.fixed(x.shape[-2:]))
-    volume = int(np.prod([a.size for a in axes]))
+    volume = math.prod(a.size for a in axes)
     flat = call.builder.node("Reshape", x, call.graph.sizes([*x.shape[:-2], volume]))
     return _unfolded(call, flat, axes)
 
