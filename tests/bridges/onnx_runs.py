@@ -1,5 +1,6 @@
 """Exports to ONNX, and what onnxruntime computes with them."""
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -10,67 +11,74 @@ from onnx.reference import ReferenceEvaluator
 from sample_calls import flat, mapped
 
 import minitensor as mt
+from minitensor import nn
 
 #: What onnxruntime raises if it has no kernel for a valid node.
-NO_KERNEL = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
+_NO_KERNEL = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
+#: The relative errors of numbers that are rounded to a dtype, and those of others.
+_TOLERANCES = {"float16": 1e-3, "float32": 1e-5, "float64": 1e-9}
 
 
-def array(t):
-    """A tensor as an array that both runtimes take."""
-    t = t.detach()
-    if t.dtype == mt.bfloat16:
-        import ml_dtypes
-
-        return np.asarray(t.astype("float32")).astype(ml_dtypes.bfloat16)
-    return np.asarray(t).copy()
-
-
-def run(path, tensors, names=None):
-    """The results of a file in onnxruntime, and whether it has kernels for all nodes. If not, those of onnx itself."""
+def run(path, tensors):
+    """The results of a file in onnxruntime; if it lacks a kernel, those of the reference implementation of ONNX."""
     model = onnx.load(path)
-    names = names or [i.name for i in model.graph.input]
-    feeds = {name: array(t) for name, t in zip(names, tensors, strict=True)}
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    feeds = {i.name: np.asarray(t.detach()) for i, t in zip(model.graph.input, tensors, strict=True)}
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except NO_KERNEL:
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except _NO_KERNEL:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return ReferenceEvaluator(model).run(None, feeds), False
-    if any(str(t.dtype) == "bfloat16" for t in tensors):
-        values = {
-            name: onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(feed.view(np.uint16), onnx.TensorProto.BFLOAT16)
-            if feed.dtype.name == "bfloat16"
-            else onnxruntime.OrtValue.ortvalue_from_numpy(feed)
-            for name, feed in feeds.items()
-        }
-        return [v.numpy() for v in session.run_with_ort_values(None, values)], True
-    return session.run(None, feeds), True
+            return ReferenceEvaluator(model).run(None, feeds)
+    return session.run(None, feeds)
+
+
+def has_kernels(path):
+    """Whether onnxruntime has kernels for all nodes of a file."""
+    try:
+        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except _NO_KERNEL:
+        return False
+    return True
 
 
 def call_of(name, sample):
     """A call of an op as a function of its tensors, and the tensors."""
     inputs, attrs = sample
-    tensors = [t.detach().clone() for t in flat(inputs)]
 
-    def function(*given):
-        following = iter(given)
+    def function(*tensors):
+        following = iter(tensors)
         # Copies: an op may change its inputs.
         arguments = mapped(lambda _: next(following).clone(), list(inputs))
-        return flat(_array_function(name)(*arguments, **attrs)) or flat(arguments)
+        # The steps of optimizers have no gradient.
+        with mt.no_grad() if name.endswith("_step") else contextlib.nullcontext():
+            return flat(_array_function(name)(*arguments, **attrs)) or flat(arguments)
 
-    return function, tensors
+    return function, [t.detach().clone() for t in flat(inputs)]
 
 
-def close(ours, theirs, rtol=1e-5, atol=1e-6):
-    """Whether results are the same numbers of the same dtypes and shapes."""
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        a = array(a)
-        assert a.shape == b.shape
-        assert a.dtype == b.dtype
-        if a.dtype.name in ("float16", "bfloat16"):
-            rtol, atol = (1e-3, 1e-6) if a.dtype.name == "float16" else (1e-2, 1e-6)
-            a, b = a.astype("float32"), b.astype("float32")
-        np.testing.assert_allclose(b, a, rtol=rtol, atol=atol, equal_nan=True)
+def results(value):
+    """The tensors of a result, in order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for item in value for t in results(item)] if isinstance(value, list | tuple) else [value]
+
+
+def expect_close(theirs, ours, **tolerances):
+    """Results are the same numbers, of the same dtypes and shapes."""
+    assert len(theirs) == len(ours)
+    for found, t in zip(theirs, ours, strict=True):
+        expected = np.asarray(t.detach())
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        options = {"rtol": _TOLERANCES.get(expected.dtype.name, 0), "atol": 1e-6} | tolerances
+        np.testing.assert_allclose(found, expected, equal_nan=True, **options)
+
+
+def expect_same(path, model, *examples, **options):
+    """The exported model computes the same for each example; the first is recorded."""
+    exported = model if isinstance(model, nn.Module) else mt.jit(model)
+    mt.onnx.export(exported, path, examples[0], **options)
+    if isinstance(model, nn.Module):
+        model.eval()
+    for example in examples:
+        expect_close(run(path, example), results(model(*example)))
+    return onnx.load(path)

@@ -76,8 +76,8 @@ def signbit(x: Value) -> Value:
 
 
 def copysign(x: Value, y: Value) -> Value:
-    size = abs(x)
-    return x.builder.where(signbit(y), -size, size)
+    # A product: runtimes lose the sign of a zero that they select.
+    return abs(x) * x.builder.where(signbit(y), -1, 1, x.dtype)
 
 
 def sign(x: Value) -> Value:
@@ -86,7 +86,7 @@ def sign(x: Value) -> Value:
 
 
 def trunc(x: Value) -> Value:
-    return x.builder.where(x < 0, x.apply("Ceil"), x.apply("Floor"))
+    return abs(x).apply("Floor") * x.builder.where(x < 0, -1, 1, x.dtype)
 
 
 def fmod(x: Value, y: Value) -> Value:
@@ -200,7 +200,7 @@ def log1p(x: Value) -> Value:
     where = x.builder.where
     shifted = x + 1.0
     found = shifted.apply("Log") * (x / (shifted - 1.0))
-    return where(shifted.equal(1.0), x, where(shifted.isinf(), shifted, found))
+    return where(shifted.equal(1.0), x, where(shifted.equal(math.inf), shifted, found))
 
 
 def cbrt(x: Value) -> Value:
@@ -304,7 +304,8 @@ def _asinh(x: Value) -> Value:
 def _acosh(x: Value) -> Value:
     t = x - 1.0
     near = log1p(t + (t * 2.0 + t * t).apply("Sqrt"))
-    return x.builder.where(x > 1e8, x.apply("Log") + math.log(2), near)
+    found = x.builder.where(x > 1e8, x.apply("Log") + math.log(2), near)
+    return x.builder.where(x < 1.0, math.nan, found)
 
 
 def _atanh(x: Value) -> Value:

@@ -36,7 +36,6 @@ _SAME: dict[str, tuple[str, tuple[str, ...]]] = {
     "erf": ("Erf", ("float32",)),
     "exp": ("Exp", _FLOATS),
     "floor": ("Floor", _FLOATS),
-    "hardswish": ("HardSwish", ("float32",)),
     "log": ("Log", _FLOATS),
     "maximum": ("Max", _NUMBERS),
     "minimum": ("Min", _NUMBERS),

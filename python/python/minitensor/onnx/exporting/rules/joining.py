@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+
+import numpy as np
 
 from .. import dtypes
 from ..builder import Value
@@ -61,13 +64,17 @@ def crop(call: Call) -> Value:
 
 
 def _sorted(call: Call, count: Callable[[Value, int], Value], is_descending: bool) -> list[Value]:
-    """The values and indices in order. NaN is the greatest number, as ONNX does not say."""
+    """The values and indices in order."""
     x, b = call["x"], call.builder
     assert x.shape is not None
     if not x.shape:
         return [x.apply("Identity"), b.constant(0, "int64")]
     axis = call.axis("axis", len(x.shape))
-    keys = b.where(x.isnan(), float("inf"), x) if dtypes.is_float(x.dtype) else in_order(x)
+    if dtypes.is_float(x.dtype):
+        # ONNX does not say where NaN is. Here it is greater than ∞, which the greatest number stands for.
+        keys = b.where(x.isnan(), math.inf, x.apply("Min", float(np.finfo(x.dtype).max)))
+    else:
+        keys = in_order(x)
     attributes = {"axis": axis, "largest": int(is_descending), "sorted": 1}
     _, order = b.nodes_of("TopK", [keys, count(x, axis)], [None, "int64"], **attributes)
     return [b.node("GatherElements", x, order, axis=axis), order]
