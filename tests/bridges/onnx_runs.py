@@ -73,12 +73,12 @@ def expect_close(theirs, ours, **tolerances):
         np.testing.assert_allclose(found, expected, equal_nan=True, **options)
 
 
-def expect_same(path, model, *examples, **options):
+def expect_same(path, model, *examples, export=None, **tolerances):
     """The exported model computes the same for each example; the first is recorded."""
     exported = model if isinstance(model, nn.Module) else mt.jit(model)
-    mt.onnx.export(exported, path, examples[0], **options)
+    mt.onnx.export(exported, path, tuple(examples[0]), **(export or {}))
     if isinstance(model, nn.Module):
         model.eval()
     for example in examples:
-        expect_close(run(path, example), results(model(*example)))
+        expect_close(run(path, example), results(model(*example)), **tolerances)
     return onnx.load(path)

@@ -1,5 +1,7 @@
 """Every registered op, exported to ONNX and run by onnxruntime."""
 
+import os
+
 import pytest
 from minitensor._minitensor import _op_names
 from onnx_runs import call_of, expect_close, has_kernels, run
@@ -49,6 +51,7 @@ def converted(t, dtype):
 
 def calls(name, dtype):
     """The calls that the op accepts."""
+    known = set()
     for inputs, attrs in samples(name):
         if name == "dropout":
             attrs = attrs | {"training": False}
@@ -56,11 +59,21 @@ def calls(name, dtype):
         if dtype != "float64" and not any(str(t.dtype) == dtype for t in flat(sample[0])):
             continue
         expected = call_ours(name, sample)
+        # Samples of the same shapes have other numbers.
+        seen = str([(t.dtype, t.shape) for t in flat(sample[0])]) + str(attrs)
+        if dtype not in ("float32", "float64") and seen in known:
+            continue
+        known.add(seen)
         if not isinstance(expected, Exception) and not any(t.dtype.is_complex for t in flat(inputs)):
             yield sample, expected
 
 
-@pytest.mark.filterwarnings("ignore:mt.onnx.export. the model changes")
+@pytest.fixture(autouse=True)
+def _writes_are_not_flushed(monkeypatch):
+    """Waiting for the disk would take most of the time."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_EXPORTED])
 def test_results_equal_those_of_minitensor(name, tmp_path):
     path = tmp_path / "op.onnx"
@@ -83,7 +96,7 @@ def in_float32(function, tensors):
 
     def wide(*given):
         found = function(*(t.astype(dtype) for t, dtype in zip(given, dtypes, strict=True)))
-        return [t.astype("float32") if t.dtype == mt.bfloat16 else t for t in found]
+        return [t.detach().astype("float32") if t.dtype == mt.bfloat16 else t for t in found]
 
     return wide, [t.astype("float32") if t.dtype == mt.bfloat16 else t for t in tensors]
 

@@ -107,7 +107,9 @@ class Value:
 
     def isnan(self) -> Value:
         """Whether numbers are NaN."""
-        return self.apply("IsNaN", dtype="bool")
+        found = self.apply("IsNaN", dtype="bool")
+        found.shape = self.shape
+        return found
 
     def isinf(self) -> Value:
         """Whether numbers are infinite."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from . import dtypes
 from .builder import Value
 
-__all__ = ["arg_extremum", "cumsum", "extremum", "in_order", "reduced"]
+__all__ = ["any_true", "arg_extremum", "cumsum", "extremum", "in_order", "reduced"]
 
 
 def reduced(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
@@ -25,6 +25,13 @@ def in_order(x: Value) -> Value:
     return found
 
 
+def any_true(x: Value, axes: Sequence[int], keepdims: bool) -> Value:
+    """Whether any truth value is true. onnxruntime has no maximum of no truth values."""
+    if x.shape is not None and 0 not in x.shape:
+        return reduced("ReduceMax", x, axes, keepdims)
+    return reduced("ReduceSum", x.cast("int64"), axes, keepdims) > 0
+
+
 def extremum(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
     """`ReduceMax` or `ReduceMin`, but NaN if there is one: runtimes do not agree on its place in the order."""
     if x.dtype == "uint64":
@@ -33,7 +40,7 @@ def extremum(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
         return reduced(op, x, axes, keepdims)
     builder, is_nan = x.builder, x.isnan()
     found = reduced(op, builder.where(is_nan, 0.0, x), axes, keepdims)
-    has_nan = reduced("ReduceMax", is_nan, axes, keepdims)
+    has_nan = any_true(is_nan, axes, keepdims)
     return builder.where(has_nan, math.nan, found)
 
 
@@ -47,7 +54,7 @@ def arg_extremum(op: str, x: Value, axis: int, keepdims: bool) -> Value:
     if not dtypes.is_float(x.dtype):
         return index(op, in_order(x))
     is_nan = x.isnan()
-    has_nan = reduced("ReduceMax", is_nan, [axis], keepdims)
+    has_nan = any_true(is_nan, [axis], keepdims)
     return builder.where(has_nan, index("ArgMax", is_nan.cast("int32")), index(op, builder.where(is_nan, 0.0, x)))
 
 

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..builder import Value
 from ..call import Call
 from ..primitives import truthy
-from ..reductions import arg_extremum, cumsum, extremum, reduced
+from ..reductions import any_true, arg_extremum, cumsum, extremum, reduced
 from ..rule import Refused, rule
 
 __all__ = ["over_axes"]
@@ -102,10 +102,6 @@ rule("argmax", "row::argmax", "column::argmax")(_position("ArgMax"))
 rule("argmin", "row::argmin", "column::argmin")(_position("ArgMin"))
 
 
-def _truth(op: str) -> Callable[[Call], Value]:
-    return lambda call: over_axes(call, _truths(call), lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
-
-
 def _truths(call: Call) -> Value:
     x = _number(call)
     found = truthy(x)
@@ -113,8 +109,17 @@ def _truths(call: Call) -> Value:
     return found
 
 
-rule("any", "row::any", "column::any")(_truth("ReduceMax"))
-rule("all", "row::all", "column::all")(_truth("ReduceMin"))
+@rule("any", "row::any", "column::any")
+def any_(call: Call) -> Value:
+    return over_axes(call, _truths(call), any_true)
+
+
+@rule("all", "row::all", "column::all")
+def all_(call: Call) -> Value:
+    x = _truths(call)
+    others = ~x
+    others.shape = x.shape
+    return ~over_axes(call, others, any_true)
 
 
 @rule("count_nonzero", "row::count_nonzero", "column::count_nonzero")
