@@ -112,7 +112,12 @@ class Call:
         if isinstance(value, Value):
             return value
         fixed = self.definition.inputs[i].dtype
-        found = self.builder.number(value, fixed if fixed in ("bool", "int64") else dtype)
+        dtype = fixed if fixed in ("bool", "int64") else dtype
+        if isinstance(value, Sym):
+            axis = self.builder.integers([0])
+            found = self.builder.node("Squeeze", self.graph.size(value.text), axis).cast(dtype)
+        else:
+            found = self.builder.number(value, dtype)
         found.shape = ()
         return found
 
@@ -187,8 +192,8 @@ class Call:
                 raise self.error(f"a size is '{size}', but must be a number", "export with a fixed size of this axis")
         return [int(size) for size in sizes]
 
-    def sizes(self, sizes: Sequence[Size | Sym]) -> Value:
-        """Sizes as a tensor. A single one that is not known is left to the runtime as −1."""
+    def sizes_to_reshape(self, sizes: Sequence[Size | Sym]) -> Value:
+        """Sizes for Reshape. A single one that is not known is left to the runtime as −1."""
         texts = [size.text if isinstance(size, Sym) else size for size in sizes]
         unknown = [k for k, size in enumerate(texts) if not isinstance(size, int)]
         if len(unknown) == 1 and all(size != 0 for size in texts) and -1 not in texts:

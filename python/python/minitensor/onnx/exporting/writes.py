@@ -139,7 +139,7 @@ class Memory:
             case "slice":
                 found = regions.replaced_slice(view, base, part)
             case "squeeze" | "unsqueeze" | "reshape" | "flatten" | "contiguous":
-                found = part.apply("Reshape", view.sizes(base.shape))
+                found = part.apply("Reshape", view.sizes_to_reshape(base.shape))
             case "permute_dims" | "transpose" | "matrix_transpose" | "moveaxis":
                 order = regions.order(view, rank)
                 found = part.builder.node("Transpose", part, perm=[order.index(k) for k in range(rank)])

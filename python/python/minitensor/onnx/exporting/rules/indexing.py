@@ -105,7 +105,7 @@ def scatter_rows(call: Call) -> Value:
     rows = b.node("Reshape", index, b.integers([-1]))
     meta = call.outputs[0]
     width = meta.shape[1]
-    x = b.node("Reshape", x, call.sizes([-1, width]) if width != 0 else call.sizes([0, 0]))
+    x = b.node("Reshape", x, call.sizes_to_reshape([-1, width]) if width != 0 else call.sizes([0, 0]))
     zeros = b.node("Expand", b.number(0, x.dtype), call.sizes_of_result())
     column = b.node("Unsqueeze", rows, b.integers([1]))
     return _added(zeros, b.node("Expand", column, b.shape(x)), x, 0)

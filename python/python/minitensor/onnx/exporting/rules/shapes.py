@@ -38,7 +38,7 @@ def zeros_like(call: Call) -> Value:
     dtype = call.outputs[0].dtype
     if dtype.startswith("complex"):
         raise Refused("ONNX has no ops of complex numbers")
-    return call.builder.node("Expand", call.builder.number(0, dtype), call.sizes(call.outputs[0].shape))
+    return call.builder.node("Expand", call.builder.number(0, dtype), call.sizes_of_result())
 
 
 @rule("reshape", "flatten", only_moves=True)
@@ -48,7 +48,7 @@ def reshape(call: Call) -> Value:
     if shape is None or any(isinstance(size, Sym) for size in shape) or -1 not in shape or 0 in shape:
         shape = call.outputs[0].shape
     allow_zero = 1 if any(size == 0 for size in shape) else None
-    return call.builder.node("Reshape", call["x"], call.sizes(shape), allowzero=allow_zero)
+    return call.builder.node("Reshape", call["x"], call.sizes_to_reshape(shape), allowzero=allow_zero)
 
 
 @rule("squeeze", only_moves=True)

@@ -71,7 +71,7 @@ def batched(call: Call, x: Value, rank: int, axes: int = 2) -> Value:
 def unbatched(call: Call, found: Value, x: Value, rank: int) -> Value:
     """The inverse of `batched`, for a result."""
     assert x.shape is not None
-    return found if len(x.shape) == rank + 2 else call.builder.node("Reshape", found, call.sizes(call.outputs[0].shape))
+    return found if len(x.shape) == rank + 2 else call.builder.node("Reshape", found, call.sizes_to_reshape(call.outputs[0].shape))
 
 
 def _read(x: Value, positions: np.ndarray[Any, Any], fill: float, axis: int) -> Value:
