@@ -122,7 +122,9 @@ def test_complex_numbers_raise(name, tmp_path):
 
 
 @pytest.mark.parametrize("opset", [20, 23, 28])
-@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "gelu", "softmax", "max", "conv2d", "sort", "cumsum", "isinf"])
+@pytest.mark.parametrize(
+    "name", ["layer_norm", "rms_norm", "gelu", "softmax", "max", "conv2d", "sort", "cumsum", "isinf"]
+)
 def test_other_opsets(name, opset, tmp_path):
     for sample, expected in calls(name, "float32"):
         function, tensors = call_of(name, sample)

@@ -147,7 +147,9 @@ def test_names_are_those_of_parameters_and_results(path):
     assert names(graph.input) == ["x", "pair_0", "pair_1", "weight_2"]
     assert names(graph.initializer) == ["weight"]
     assert names(graph.output) == ["sum", "parts_0", "parts_1", "x_2"]
-    expect_close(run(path, [example[0], *example[1], example[2]]), [mt.full((3,), 2.0), mt.zeros(3), model.weight, example[0]])
+    expect_close(
+        run(path, [example[0], *example[1], example[2]]), [mt.full((3,), 2.0), mt.zeros(3), model.weight, example[0]]
+    )
     mt.onnx.export(model, path, example, input_names=["a", "b", "c", "d"], output_names=["p", "q", "r", "s"])
     graph = onnx.load(path).graph
     assert (names(graph.input), names(graph.output)) == (["a", "b", "c", "d"], ["p", "q", "r", "s"])

@@ -21,7 +21,6 @@ from python_plugin import plugin  # noqa: E402
 from test_plugin_library_programs import MASKED, SCALED, writing  # noqa: E402
 
 
-
 @pytest.fixture(autouse=True)
 def _writes_are_not_flushed(monkeypatch):
     """Waiting for the disk would take most of the time."""
@@ -234,5 +233,8 @@ def test_functions_in_float64_are_computed_in_float64(path):
     x = mt.Tensor([0.1, 1e-9, 0.7, 2.5], dtype="float64")
     expect_same(path, precise, [x], rtol=1e-14)
     assert run(path, [x])[0].dtype == np.float64
-    assert math.isclose(run(path, [x])[0][0], math.tan(0.1) + math.atan(0.1) + math.asinh(0.1) + math.erf(0.1)
-                        + math.expm1(0.1) + math.log1p(0.1), rel_tol=1e-14)
+    assert math.isclose(
+        run(path, [x])[0][0],
+        math.tan(0.1) + math.atan(0.1) + math.asinh(0.1) + math.erf(0.1) + math.expm1(0.1) + math.log1p(0.1),
+        rel_tol=1e-14,
+    )

@@ -126,7 +126,9 @@ def test_rows_with_special_values(name, dtype, path):
 
 def test_empty_rows(path):
     x = mt.zeros(2, 0)
-    expect_same(path, lambda x: (x.sum(1), x.mean(1), x.prod(1), mt.ops.any(x, [1]), mt.ops.logsumexp(x, axis=[1])), [x])
+    expect_same(
+        path, lambda x: (x.sum(1), x.mean(1), x.prod(1), mt.ops.any(x, [1]), mt.ops.logsumexp(x, axis=[1])), [x]
+    )
 
 
 @pytest.mark.parametrize("order", range(14))

@@ -68,8 +68,8 @@ def _warn(made: Model) -> None:
         )
     if graph.memory.changed:
         warnings.warn(
-            f"mt.onnx.export: the model changes {', '.join(graph.memory.changed)} in place; the exported graph computes "
-            "the same results, but does not keep the change for the next run",
+            f"mt.onnx.export: the model changes {', '.join(graph.memory.changed)} in place; the exported graph "
+            "computes the same results, but does not keep the change for the next run",
             UserWarning,
             stacklevel=4,
         )

@@ -66,9 +66,7 @@ class Functions:
         builder = Builder(self)
         builder.taken.update(inputs)
         outputs = write(builder, inputs)
-        imports = [
-            helper.make_opsetid(used, self.opset if used == "" else 1) for used in sorted(builder.domains)
-        ]
+        imports = [helper.make_opsetid(used, self.opset if used == "" else 1) for used in sorted(builder.domains)]
         return helper.make_function(
             domain, name, list(inputs), outputs, builder.nodes, imports, list(attributes), doc_string=doc or None
         )

@@ -64,9 +64,7 @@ class Graph:
         call = Call(self, node)
         results = self.results(call)
         if call.definition.mutated is not None:
-            changed = [
-                names[0] for names, i in zip(call.names, call.definition.inputs, strict=True) if i.mutated
-            ]
+            changed = [names[0] for names, i in zip(call.names, call.definition.inputs, strict=True) if i.mutated]
             for name, value in zip(changed, results, strict=True):
                 self.memory.write(name, value, call)
             return
@@ -134,5 +132,3 @@ class Graph:
             f"mt.onnx.export: no input has an axis of size '{name}', so the graph cannot compute with it; extract the "
             "IR with fixed sizes"
         )
-
-

@@ -42,7 +42,9 @@ def lowered(call: Call) -> list[Value]:
     if found is not None:
         return found
     if _is_built_in(call.op):
-        raise call.error(reason or "it has no rule for ONNX", "avoid the op, or compute its result outside of the model")
+        raise call.error(
+            reason or "it has no rule for ONNX", "avoid the op, or compute its result outside of the model"
+        )
     return _opaque(call)
 
 
@@ -65,6 +67,12 @@ def _opaque(call: Call) -> list[Value]:
 
 
 def _attribute(value: Any) -> Any:
-    return value.name if isinstance(value, DType) else int(value) if isinstance(value, bool) else value or None if (
-        isinstance(value, list)
-    ) else value
+    return (
+        value.name
+        if isinstance(value, DType)
+        else int(value)
+        if isinstance(value, bool)
+        else value or None
+        if (isinstance(value, list))
+        else value
+    )

@@ -121,8 +121,8 @@ class Model:
         """The file."""
         if self._size() > _MOST:
             raise ExportError(
-                "mt.onnx.export: the weights have more than 2 GiB, the limit of a file of ONNX; pass external_data=True "
-                "to write them to a second file"
+                "mt.onnx.export: the weights have more than 2 GiB, the limit of a file of ONNX; pass "
+                "external_data=True to write them to a second file"
             )
         found: bytes = self._whole().SerializeToString()
         return found
@@ -177,12 +177,12 @@ def _names(what: str, given: Sequence[str] | None, own: Sequence[str], taken: Se
             found.append(unique)
         return found
     if isinstance(given, str) or len(given) != len(own):
-        raise ExportError(f"mt.onnx.export: {what}= must be a list of {len(own)} names ({', '.join(own)}), got {given!r}")
+        raise ExportError(
+            f"mt.onnx.export: {what}= must be a list of {len(own)} names ({', '.join(own)}), got {given!r}"
+        )
     clash = [name for k, name in enumerate(given) if name in taken or name in given[:k]]
     if clash:
         raise ExportError(
             f"mt.onnx.export: {what}= has the name '{clash[0]}', which another tensor of the model has; choose another"
         )
     return list(given)
-
-

@@ -1,7 +1,7 @@
 """The functions of numbers of programs, as nodes of ONNX: one table.
 
-Numbers are float32, float64 or integers. The formulas keep the special cases of minitensor, but not the sign of NaN, which
-no op of ONNX reads.
+Numbers are float32, float64 or integers. The formulas keep the special cases of minitensor, but not the sign of NaN,
+which no op of ONNX reads.
 """
 
 from __future__ import annotations

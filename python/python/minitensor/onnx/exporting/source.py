@@ -210,8 +210,8 @@ def _of_aten(ir: IR, weights: Any) -> Source:
             "with fixed sizes"
         )
     else:
-        recorded = sizes.generalized(at, {name: max(least, 2) + k for k, (name, (least, _)) in enumerate(ir.symbols.items())})
-    found = Source(
-        recorded.ir, {**named, **recorded.constants}, [m.name for m in ir.inputs], _result_names(ir)
-    )
+        recorded = sizes.generalized(
+            at, {name: max(least, 2) + k for k, (name, (least, _)) in enumerate(ir.symbols.items())}
+        )
+    found = Source(recorded.ir, {**named, **recorded.constants}, [m.name for m in ir.inputs], _result_names(ir))
     return _with_updates(found, ir)

@@ -8,8 +8,8 @@ from .builder import Value
 
 __all__ = ["digamma", "erf", "erfc", "lgamma", "polygamma"]
 
-#: ln(eᶻ² erfc(z) / t) for t = 2 / (2 + z) as a polynomial in 2t − 1: a Chebyshev approximation of degree 25, whose error is
-#: less than 1e-16.
+#: ln(eᶻ² erfc(z) / t) for t = 2 / (2 + z) as a polynomial in 2t − 1: a Chebyshev approximation of degree 25, whose
+#: error is less than 1e-16.
 _ERFC = (
     -0.6717940840566922,
     0.672643223977656,
@@ -66,7 +66,7 @@ def erfc(x: Value) -> Value:
     """`1 − erf(x)`, accurate for large `x`."""
     z = abs(x)
     t = 2.0 / (z + 2.0)
-    tail = t * (_polynomial(t * 2.0 - 1.0, _ERFC) - z * z).apply("Exp")  # type: ignore[union-attr]
+    tail = t * (_polynomial(t * 2.0 - 1.0, _ERFC) - z * z).apply("Exp")
     return x.builder.where(x < 0.0, 2.0 - tail, tail)
 
 
@@ -129,7 +129,10 @@ def digamma(x: Value) -> Value:
 
 
 def polygamma(x: Value, order: int) -> Value:
-    """The derivative of `digamma` of an order: by the Euler–Maclaurin formula and by reflection; NaN for orders above 12."""
+    """The derivative of `digamma` of an order: by the Euler–Maclaurin formula and by reflection.
+
+    NaN for orders above 12, as in minitensor.
+    """
     if order == 0:
         return digamma(x)
     where = x.builder.where

@@ -103,9 +103,8 @@ def scatter_rows(call: Call) -> Value:
     b = call.builder
     x, index = _real(call["x" if call.op == "scatter_rows" else "d"]), call["index"].cast("int64")
     rows = b.node("Reshape", index, b.integers([-1]))
-    meta = call.outputs[0]
-    width = meta.shape[1]
-    x = b.node("Reshape", x, call.sizes_to_reshape([-1, width]) if width != 0 else call.sizes([0, 0]))
+    sizes = b.concat([b.shape(rows), call.graph.size(call.outputs[0].shape[1])])
+    x = b.node("Reshape", x, sizes, allowzero=1)
     zeros = b.node("Expand", b.number(0, x.dtype), call.sizes_of_result())
     column = b.node("Unsqueeze", rows, b.integers([1]))
     return _added(zeros, b.node("Expand", column, b.shape(x)), x, 0)
@@ -179,5 +178,3 @@ def tril(call: Call) -> Value:
 @rule("triu")
 def triu(call: Call) -> Value:
     return _triangle(call, 1)
-
-

@@ -75,8 +75,8 @@ def _sorted(call: Call, count: Callable[[Value, int], Value], is_descending: boo
         keys = b.where(x.isnan(), math.inf, x.apply("Min", float(np.finfo(x.dtype).max)))
     else:
         keys = in_order(x)
-    attributes = {"axis": axis, "largest": int(is_descending), "sorted": 1}
-    _, order = b.nodes_of("TopK", [keys, count(x, axis)], [None, "int64"], **attributes)
+    largest = int(is_descending)
+    _, order = b.nodes_of("TopK", [keys, count(x, axis)], [None, "int64"], axis=axis, largest=largest, sorted=1)
     return [b.node("GatherElements", x, order, axis=axis), order]
 
 

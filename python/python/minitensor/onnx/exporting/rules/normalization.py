@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from .. import dtypes
 from ..builder import Value
 from ..call import Call
@@ -159,5 +158,3 @@ def cross_entropy(call: Call) -> Value:
 def mse(call: Call) -> Value:
     distance = _given(call, "x") - _given(call, "y")
     return _losses(call, distance * distance)
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import dtypes
 from ..builder import Value
 from ..call import Call
@@ -34,7 +36,7 @@ def _convolution(call: Call, op: str) -> Value:
     rank = int(call.op.removesuffix("d")[-1])
     x, weight, bias = _operands(call, "x", "weight", "bias")
     assert x is not None
-    steps = {
+    steps: dict[str, Any] = {
         name: _each(call.plain(own), rank)
         for name, own in (("strides", "stride"), ("dilations", "dilation"), ("output_padding", "output_padding"))
         if own in call.attrs
@@ -66,7 +68,7 @@ def _padded(x: Value, before: list[int], after: list[int]) -> Value:
     return b.node("Pad", x, b.integers([*before, *after]), zero, b.integers(axes))
 
 
-def _steps(axes: list[Axis]) -> dict[str, list[int]]:
+def _steps(axes: list[Axis]) -> dict[str, Any]:
     return {"strides": [a.stride for a in axes], "dilations": [a.dilation for a in axes]}
 
 
@@ -91,7 +93,7 @@ def input_gradient(call: Call) -> Value:
     y, weight = _operands(call, "y", "weight")
     assert y is not None and weight is not None
     axes = axes_of(call)
-    windows, kernel = _reshaped(call, y, [a.count for a in axes]), _reshaped(call, weight, [a.taps for a in axes])
+    windows, kernel = _reshaped(call, y, [a.windows for a in axes]), _reshaped(call, weight, [a.taps for a in axes])
     found = call.builder.node("ConvTranspose", windows, kernel, group=call.plain("groups"), **_steps(axes))
     return _flat(call, _padded(found, [-a.padding for a in axes], [a.size + a.padding - a.span for a in axes]))
 
@@ -108,7 +110,7 @@ def weight_gradient(call: Call) -> Value:
     volume = b.node("Transpose", volume, perm=[2, 1, 0, 3, 4, 5])
     volume = b.node("Reshape", volume, b.integers([channels // groups, groups * samples, *sizes]))
     volume = _padded(volume, [a.padding for a in axes], [a.span - a.size - a.padding for a in axes])
-    windows = b.node("Transpose", _reshaped(call, y, [a.count for a in axes]), perm=[1, 0, 2, 3, 4])
+    windows = b.node("Transpose", _reshaped(call, y, [a.windows for a in axes]), perm=[1, 0, 2, 3, 4])
     strides, dilations = [a.dilation for a in axes], [a.stride for a in axes]
     found = b.node("Conv", volume, windows, group=groups, strides=strides, dilations=dilations)
     return _flat(call, b.node("Transpose", found, perm=[1, 0, 2, 3, 4]))

@@ -111,7 +111,9 @@ class _Region:
         whole, part = layouts[: 2 * rank], layouts[2 * rank :]
         self.shape = whole[:rank]
         self.part, strides = part[: len(part) // 2], part[len(part) // 2 :]
-        self.repeated = [k for k, (n, stride) in enumerate(zip(self.part, strides, strict=True)) if n > 1 and not stride]
+        self.repeated = [
+            k for k, (n, stride) in enumerate(zip(self.part, strides, strict=True)) if n > 1 and not stride
+        ]
         # The position of each address in the whole.
         addresses = _addresses(self.shape, whole[rank:], 0).reshape(-1)
         order = np.argsort(addresses)

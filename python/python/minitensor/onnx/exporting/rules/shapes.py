@@ -56,7 +56,9 @@ def squeeze(call: Call) -> Value:
     x = call["x"]
     assert x.shape is not None
     given = call.plain("axis")
-    axes = [k for k, n in enumerate(x.shape) if n == 1] if given is None else sorted(set(call.axes("axis", len(x.shape))))
+    axes = (
+        [k for k, n in enumerate(x.shape) if n == 1] if given is None else sorted(set(call.axes("axis", len(x.shape))))
+    )
     return call.builder.node("Squeeze", x, call.builder.integers(axes)) if axes else _identity(call)
 
 

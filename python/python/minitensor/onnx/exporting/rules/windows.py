@@ -21,7 +21,7 @@ class Axis(NamedTuple):
     """The windows along an axis."""
 
     size: int
-    count: int
+    windows: int
     taps: int
     stride: int
     dilation: int
@@ -30,11 +30,11 @@ class Axis(NamedTuple):
     @property
     def span(self) -> int:
         """The number of positions from the first that windows read to the last."""
-        return (self.count - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+        return (self.windows - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     def positions(self) -> np.ndarray[Any, Any]:
         """For each tap and window, the position that it reads; −1 if there is none."""
-        taps, windows = np.arange(self.taps) * self.dilation, np.arange(self.count) * self.stride
+        taps, windows = np.arange(self.taps) * self.dilation, np.arange(self.windows) * self.stride
         found = taps[:, None] + windows[None, :] - self.padding
         return np.where((found >= 0) & (found < self.size), found, -1)
 
@@ -52,7 +52,7 @@ def _positions(axes: list[Axis]) -> np.ndarray[Any, Any]:
         own = axis.positions()
         pairs = found[:, None, :, None] * axis.size + own[None, :, None, :]
         is_outside = (found[:, None, :, None] < 0) | (own[None, :, None, :] < 0)
-        found = np.where(is_outside, -1, pairs).reshape(found.shape[0] * axis.taps, found.shape[1] * axis.count)
+        found = np.where(is_outside, -1, pairs).reshape(found.shape[0] * axis.taps, found.shape[1] * axis.windows)
     return found
 
 
@@ -71,7 +71,11 @@ def batched(call: Call, x: Value, rank: int, axes: int = 2) -> Value:
 def unbatched(call: Call, found: Value, x: Value, rank: int) -> Value:
     """The inverse of `batched`, for a result."""
     assert x.shape is not None
-    return found if len(x.shape) == rank + 2 else call.builder.node("Reshape", found, call.sizes_to_reshape(call.outputs[0].shape))
+    return (
+        found
+        if len(x.shape) == rank + 2
+        else call.builder.node("Reshape", found, call.sizes_to_reshape(call.outputs[0].shape))
+    )
 
 
 def _read(x: Value, positions: np.ndarray[Any, Any], fill: float, axis: int) -> Value:
@@ -159,7 +163,7 @@ def _listed(places: list[list[int]]) -> np.ndarray[Any, Any]:
 def _sums(x: Value, places: list[list[int]], axis: int) -> Value:
     """The sums of the elements at each list of positions of an axis."""
     table = _listed(places)
-    found = _split(_read(x, table, 0, axis), table.shape, axis)  # type: ignore[arg-type]
+    found = _split(_read(x, table, 0, axis), table.shape, axis)
     return reduced("ReduceSum", found, [axis], False)
 
 
@@ -231,7 +235,7 @@ def _averaged(call: Call, windows: Callable[[Axis, int], tuple[range, int]], axe
     """The means of windows, one axis after the other."""
     found = _float(call, "x")
     for k, axis in enumerate(axes):
-        pairs = [windows(axis, i) for i in range(axis.count)]
+        pairs = [windows(axis, i) for i in range(axis.windows)]
         at = k - len(axes)
         found = _sums(found, [list(r) for r, _ in pairs], at) / _column(found, [n for _, n in pairs], at)
     return found
@@ -263,11 +267,11 @@ def adaptive_average_pool(call: Call) -> Value:
     assert x.shape is not None
     sizes = call.fixed(x.shape[-rank:])
     axes = [Axis(size, count, size // count, size // count, 1, 0) for size, count in zip(sizes, outputs, strict=True)]
-    if x.dtype == "float32" and all(a.size == a.count * a.taps for a in axes):
+    if x.dtype == "float32" and all(a.size == a.windows * a.taps for a in axes):
         return _pooled(call, "AveragePool", axes)
 
     def window(axis: Axis, i: int) -> tuple[range, int]:
-        inside = range(i * axis.size // axis.count, -(-(i + 1) * axis.size // axis.count))
+        inside = range(i * axis.size // axis.windows, -(-(i + 1) * axis.size // axis.windows))
         return inside, len(inside)
 
     return _averaged(call, window, axes)
@@ -297,5 +301,3 @@ def unfold(call: Call) -> Value:
 @rule("fold")
 def fold(call: Call) -> Value:
     return _folded(call, _real(call["x"]), _image_axes(call, _each(call.plain("output_size"), 2)))
-
-
