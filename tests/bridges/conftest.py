@@ -5,7 +5,7 @@ import os
 
 collect_ignore_glob = [
     f"test_{framework}*.py"
-    for framework in ("torch", "jax", "dask", "xarray", "cubed", "ray", "safetensors")
+    for framework in ("torch", "jax", "dask", "xarray", "cubed", "ray", "safetensors", "onnx")
     if importlib.util.find_spec(framework) is None
 ]
 

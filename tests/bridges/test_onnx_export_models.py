@@ -1,9 +1,11 @@
 """Models exported to ONNX: layers, sizes that differ, changes in place, and all that `mt.onnx.export` takes."""
 
 import os
+import re
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from minitensor.torch_ir import extract_ir
@@ -298,8 +300,25 @@ def test_a_graph_of_aten_without_rules_lists_the_calls(path):
 
 
 def test_external_data(path):
-    model = Perceptron()
+    for _ in range(2):
+        # The weights of the model before are removed.
+        model = Perceptron()
+        mt.onnx.export(model, path, mt.ones(2, 4), external_data=True)
+        [first, second] = sorted(p.name for p in path.parent.iterdir())
+        assert first == "model.onnx" and re.fullmatch(r"model\.onnx\.\w{16}\.data", second)
+        onnx.checker.check_model(str(path), full_check=True)
+        session = onnxruntime.InferenceSession(path)
+        expect_close(session.run(None, {"x": np.ones((2, 4), "float32")}), [model.eval()(mt.ones(2, 4))])
+
+
+def test_a_failure_keeps_the_weights_of_the_old_file(path, monkeypatch):
+    model = Perceptron().eval()
     mt.onnx.export(model, path, mt.ones(2, 4), external_data=True)
-    assert sorted(p.name for p in path.parent.iterdir()) == ["model.onnx", "model.onnx.data"]
-    onnx.checker.check_model(str(path), full_check=True)
-    expect_close(run(path, [mt.ones(2, 4)]), [model.eval()(mt.ones(2, 4))])
+    files = sorted(path.parent.iterdir())
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: replace(a, b) if str(b).endswith(".data") else os.stat(""))
+    with pytest.raises(OSError):
+        mt.onnx.export(Perceptron(), path, mt.ones(2, 4), external_data=True)
+    assert sorted(path.parent.iterdir()) == files
+    session = onnxruntime.InferenceSession(path)
+    expect_close(session.run(None, {"x": np.ones((2, 4), "float32")}), [model(mt.ones(2, 4))])

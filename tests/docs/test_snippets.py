@@ -13,7 +13,7 @@ import minitensor as mt
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: The pages that need other frameworks. tests/bridges runs their snippets.
-BRIDGES = [page for page in PAGES if page.name in ("bridges.md", "many-machines.md", "torch-ir.md")]
+BRIDGES = [page for page in PAGES if page.name in ("bridges.md", "many-machines.md", "onnx.md", "torch-ir.md")]
 
 
 def snippets(page: Path, language: str) -> list[tuple[int, str]]:

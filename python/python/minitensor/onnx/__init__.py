@@ -47,7 +47,7 @@ def export(
 
     `opset` is the version of the operators of ONNX; the default is 21. Inputs and results are named by parameters of
     the function and keys of its result, unless `input_names` and `output_names` name them. With `external_data=True`,
-    the weights are in a second file, `PATH.data`: a file of ONNX has at most 2 GiB.
+    the weights are in a second file, `PATH.….data`: a file of ONNX has at most 2 GiB.
 
     The model is checked by `onnx.checker` before it is written. A crash while the file is written leaves the old file
     or the new one.

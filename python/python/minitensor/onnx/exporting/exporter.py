@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,13 +49,31 @@ def export(
     made = Model(source(model, examples, dynamic, weights, training), opset, input_names, output_names)
     made.check()
     _warn(made)
-    if not external_data:
+    if external_data:
+        _write_two(Path(os.path.realpath(path)), made)
+    else:
         atomic.write(path, [made.to_bytes()])
-        return
-    location = f"{Path(path).name}.data"
-    data, chunks = made.with_external_data(location)
-    atomic.write(Path(path).with_name(location), chunks)
-    atomic.write(path, [data])
+
+
+def _write_two(path: Path, made: Model) -> None:
+    """Writes the weights to a file of their own, whose name depends on them: the old file keeps its weights until the
+    new one is in its place."""
+    digest = hashlib.sha256()
+    for chunk in made.chunks():
+        digest.update(chunk)
+    weights = path.with_name(f"{path.name}.{digest.hexdigest()[:16]}.data")
+    is_new = not weights.exists()
+    atomic.write(weights, made.chunks())
+    try:
+        atomic.write(path, [made.to_bytes_with(weights.name)])
+    except BaseException:
+        if is_new:
+            weights.unlink()
+        raise
+    own = re.compile(re.escape(path.name) + r"\.[0-9a-f]{16}\.data")
+    for other in path.parent.iterdir():
+        if own.fullmatch(other.name) and other != weights:
+            other.unlink()
 
 
 def _warn(made: Model) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import onnx
 from onnx import helper
 
 from ..._minitensor import Tensor, __version__, _tensor_bytes
 from ...ir import TensorMeta
+from ...ir.meta import ITEMSIZE
 from . import dtypes
 from .builder import Builder
 from .error import ExportError
@@ -98,7 +101,7 @@ class Model:
                 bare.graph.input.extend(_info(meta.name, meta) for meta in self._source.ir.weights)
                 onnx.checker.check_model(bare, full_check=True)
             else:
-                onnx.checker.check_model(self._whole(), full_check=True)
+                onnx.checker.check_model(self._whole, full_check=True)
         except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
             raise ExportError(
                 f"mt.onnx.export: onnx {onnx.__version__} does not accept the graph: {error}; if opset= is not the "
@@ -106,12 +109,14 @@ class Model:
             ) from error
 
     def _size(self) -> int:
-        return sum(len(_tensor_bytes(t.detach())) for t in self._weights().values())
+        return sum(math.prod(t.shape) * ITEMSIZE[t.dtype.name] for t in self._weights().values())
 
     def _weights(self) -> Mapping[str, Tensor]:
         return {meta.name: self._source.tensors[meta.name] for meta in self._source.ir.weights}
 
+    @cached_property
     def _whole(self) -> onnx.ModelProto:
+        """The model with its weights."""
         whole = onnx.ModelProto()
         whole.CopyFrom(self.proto)
         whole.graph.initializer.extend(_initializer(name, t) for name, t in self._weights().items())
@@ -124,26 +129,27 @@ class Model:
                 "mt.onnx.export: the weights have more than 2 GiB, the limit of a file of ONNX; pass "
                 "external_data=True to write them to a second file"
             )
-        found: bytes = self._whole().SerializeToString()
+        found: bytes = self._whole.SerializeToString()
         return found
 
-    def with_external_data(self, location: str) -> tuple[bytes, Iterable[bytes]]:
-        """The file, and the contents of a second file with the weights, which has this name."""
+    def to_bytes_with(self, location: str) -> bytes:
+        """The file, for weights in a second file with the name `location`, which has the chunks."""
         whole = onnx.ModelProto()
         whole.CopyFrom(self.proto)
         offset = 0
         for name, t in self._weights().items():
-            tensor = _initializer(name, t)
-            length = len(tensor.raw_data)
-            tensor.ClearField("raw_data")
+            length = math.prod(t.shape) * ITEMSIZE[t.dtype.name]
+            tensor = onnx.TensorProto(name=name, data_type=dtypes.to_onnx(t.dtype.name), dims=t.shape)
             tensor.data_location = onnx.TensorProto.EXTERNAL
             for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
                 tensor.external_data.add(key=key, value=value)
             whole.graph.initializer.append(tensor)
             offset += length + _padding(length)
-        return whole.SerializeToString(), self._chunks()
+        found: bytes = whole.SerializeToString()
+        return found
 
-    def _chunks(self) -> Iterable[bytes]:
+    def chunks(self) -> Iterator[bytes]:
+        """The elements of the weights, each followed by zeros up to the next page."""
         for t in self._weights().values():
             data = _tensor_bytes(t.detach())
             yield data
@@ -151,7 +157,7 @@ class Model:
 
 
 def _padding(length: int) -> int:
-    """The bytes after a tensor, so that the next begins at a page, which runtimes can map into memory."""
+    """The bytes after a tensor, so that the next begins at a page: runtimes map weights into memory."""
     return -length % 4096
 
 
