@@ -191,7 +191,7 @@ def test_the_ops_of_a_library_are_functions_in_the_domain_of_the_plugin(path):
 @pytest.mark.usefixtures("no_plugins_stay")
 def test_the_ops_of_a_plugin_in_python(path):
     halved = mt.CustomOpBuilder("halved", 1).forward(lambda x: x / 2)
-    opaque = mt.CustomOpBuilder("opaque", 1).forward(lambda x: x / 2).backward(lambda ctx, g: g)
+    opaque = mt.CustomOpBuilder("opaque", 1).forward(lambda x: x * x.sum().item()).backward(lambda ctx, g: g)
     mt.plugins.PluginRegistry().register(plugin("exported_math", [halved.build(), opaque.build()]))
     # A composite op is the calls that it makes.
     model = expect_same(path, lambda x: mt.ops.halved(x) + 1, [mt.randn(3)])
@@ -203,10 +203,11 @@ def test_the_ops_of_a_plugin_in_python(path):
 def test_an_op_without_a_program_is_a_node_of_its_domain(path):
     @mt.custom_op(name="exported::rounded", backward=lambda ctx, grad: grad)
     def rounded(x, to: int, mode: str = "even", scales: list[float] = [1.0, 2.0]):  # noqa: B006
-        return (x * to).round() / to
+        return mt.asarray(np.round(x.detach().numpy() * to) / to)
 
     x = mt.randn(3, 4)
-    with pytest.warns(UserWarning, match=r"needs kernels of its own for 'exported::rounded' \(domain 'exported'\)"):
+    message = r"kernels of its own for these ops; .*\n  'exported::rounded' \(domain 'exported'\): its function cannot"
+    with pytest.warns(UserWarning, match=message):
         mt.onnx.export(mt.jit(lambda x: rounded(x * 2, to=4) + 1), path, x)
     model = onnx.load(path)
     [node] = [node for node in model.graph.node if node.domain == "exported"]
@@ -223,6 +224,30 @@ def test_an_op_without_a_program_is_a_node_of_its_domain(path):
     rounded_of_runtime.__name__ = "rounded"
     found = ReferenceEvaluator(model, new_ops=[rounded_of_runtime]).run(None, {"x": np.asarray(x)})
     expect_close(found, [rounded(x * 2, to=4) + 1])
+
+
+def test_an_op_with_a_gradient_in_python_is_a_function_of_the_calls_that_it_makes(path):
+    scale = mt.Tensor([1.0, 2.0, 3.0])
+
+    @mt.custom_op(name="exported::scaled", backward=lambda ctx, grad: (grad, None))
+    def scaled(x, y=None, k: float = 2.0, axis: int = -1):
+        """Softmax, scaled."""
+        h = mt.ops.softmax(x, axis=axis) * scale.sum()
+        h = h.reshape(-1, x.shape[-1]) * x.shape[0]
+        return (h if y is None else h + y) * k
+
+    @mt.custom_op(name="exported::joined", backward="none", outputs=["whole", "largest"])
+    def joined(*xs):
+        return mt.ops.concat(list(xs)), xs[0].max()
+
+    def model(x):
+        return scaled(x), scaled(x * 2, x[0], k=3.0, axis=0), scaled(x + 1), *joined(x, x, x + 1)
+
+    exported = expect_same(path, model, [mt.randn(4, 3)])
+    assert functions(exported) == [("exported", "scaled"), ("exported", "scaled_2"), ("exported", "joined")]
+    assert [list(f.input) for f in exported.functions] == [["x"], ["x", "y"], ["xs_0", "xs_1", "xs_2"]]
+    dynamic = {"dynamic": {0: "n"}}
+    expect_same(path, model, [mt.randn(4, 3)], [mt.randn(7, 3)], export=dynamic)
 
 
 def test_functions_in_float64_are_computed_in_float64(path):

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from ..._minitensor import Tensor
 from ...ir.symbols import Size
 from . import dtypes
 from .functions import Functions
@@ -215,6 +216,12 @@ class Builder:
             found = self.node("Constant", dtype=dtype, value=numpy_helper.from_array(array))
             found.shape = array.shape
             self._constants[key] = found
+        return found
+
+    def tensor(self, t: Tensor) -> Value:
+        """A constant tensor."""
+        found = self.node("Constant", dtype=t.dtype.name, value=dtypes.tensor("", t))
+        found.shape = t.shape
         return found
 
     def integers(self, values: Sequence[int]) -> Value:

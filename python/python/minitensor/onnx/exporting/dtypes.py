@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import onnx
 
-__all__ = ["HALF", "INTEGERS", "UNSIGNED", "computed", "in_full_precision", "is_float", "to_onnx"]
+from ..._minitensor import Tensor, _tensor_bytes
+
+__all__ = ["HALF", "INTEGERS", "UNSIGNED", "computed", "in_full_precision", "is_float", "tensor", "to_onnx"]
 
 _T = onnx.TensorProto
 
@@ -35,6 +37,13 @@ INTEGERS = ("int8", "int16", "int32", "int64", *UNSIGNED)
 def to_onnx(dtype: str) -> int:
     """Returns the dtype of ONNX."""
     return _ONNX[dtype]
+
+
+def tensor(name: str, t: Tensor) -> onnx.TensorProto:
+    """Returns a tensor of ONNX."""
+    found = onnx.TensorProto(name=name, data_type=to_onnx(t.dtype.name), dims=t.shape)
+    found.raw_data = _tensor_bytes(t.detach())
+    return found
 
 
 def is_float(dtype: str) -> bool:

@@ -79,10 +79,11 @@ def _write_two(path: Path, made: Model) -> None:
 def _warn(made: Model) -> None:
     graph = made.graph
     if graph.opaque:
-        listed = ", ".join(f"'{op}' (domain '{domain}')" for op, domain in sorted(graph.opaque.items()))
+        ops = sorted(graph.opaque.items())
+        listed = "".join(f"\n  '{op}' (domain '{domain}'): {reason}" for op, (domain, reason) in ops)
         warnings.warn(
-            f"mt.onnx.export: a runtime needs kernels of its own for {listed}: these ops have no program. Write them "
-            "with mt.element_op or mt.row_op to export them as functions",
+            "mt.onnx.export: a runtime needs kernels of its own for these ops; to export them as functions, write them "
+            f"with mt.element_op, mt.row_op, or calls of the ops of minitensor:{listed}",
             UserWarning,
             stacklevel=4,
         )

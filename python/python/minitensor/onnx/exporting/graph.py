@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
+from ..._minitensor import Tensor
 from ...ir import IR, OpNode
 from ...ir.symbols import Size, canonical
 from ...saving import nodes
@@ -28,19 +29,28 @@ _OPERATORS: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
 
 
 class Graph:
-    """Writes the calls of an IR. `names` are the names of tensors in the file, by those in the IR."""
+    """Writes the calls of an IR. `names` are the names of tensors in the file, by those in the IR.
 
-    def __init__(self, ir: IR, builder: Builder, names: Mapping[str, str]) -> None:
+    `constants` are weights that become nodes.
+    """
+
+    def __init__(
+        self, ir: IR, builder: Builder, names: Mapping[str, str], constants: Mapping[str, Tensor] | None = None
+    ) -> None:
         self.ir = ir
         self.builder = builder
         self.memory = Memory(self)
-        #: The calls that only a runtime with a kernel of their own computes: the op, and the domain.
-        self.opaque: dict[str, str] = {}
+        #: The ops that only a runtime with a kernel of their own computes: the domain, and why.
+        self.opaque: dict[str, tuple[str, str]] = {}
         self._sizes: dict[str, Value] = {}
         for meta in (*ir.inputs, *ir.weights):
-            name = names.get(meta.name, meta.name)
-            builder.taken.add(name)
-            self.memory.define(meta.name, Value(builder, name, meta.dtype, meta.shape))
+            if constants is not None and meta.name in constants:
+                value = builder.tensor(constants[meta.name])
+            else:
+                name = names.get(meta.name, meta.name)
+                builder.taken.add(name)
+                value = Value(builder, name, meta.dtype, meta.shape)
+            self.memory.define(meta.name, value)
         for node in ir.nodes:
             self._write(node)
 

@@ -119,7 +119,7 @@ class Model:
         """The model with its weights."""
         whole = onnx.ModelProto()
         whole.CopyFrom(self.proto)
-        whole.graph.initializer.extend(_initializer(name, t) for name, t in self._weights().items())
+        whole.graph.initializer.extend(dtypes.tensor(name, t) for name, t in self._weights().items())
         return whole
 
     def to_bytes(self) -> bytes:
@@ -159,12 +159,6 @@ class Model:
 def _padding(length: int) -> int:
     """The bytes after a tensor, so that the next begins at a page: runtimes map weights into memory."""
     return -length % 4096
-
-
-def _initializer(name: str, t: Tensor) -> onnx.TensorProto:
-    tensor = onnx.TensorProto(name=name, data_type=dtypes.to_onnx(t.dtype.name), dims=t.shape)
-    tensor.raw_data = _tensor_bytes(t.detach())
-    return tensor
 
 
 def _info(name: str, meta: TensorMeta) -> onnx.ValueInfoProto:
