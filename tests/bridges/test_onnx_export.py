@@ -1,5 +1,6 @@
 """Every registered op, exported to ONNX and run by onnxruntime."""
 
+import doctest
 import os
 
 import pytest
@@ -119,6 +120,10 @@ def test_complex_numbers_raise(name, tmp_path):
     for function in (mt.ops.exp, lambda x: x + 1, mt.ops.sum, lambda x: mt.ops.matmul(x, x), mt.ops.real):
         with pytest.raises(ValueError, match="complex numbers"):
             mt.onnx.export(mt.jit(function), tmp_path / "op.onnx", x)
+
+
+def test_the_examples_in_docstrings_run():
+    assert doctest.testmod(mt.onnx).failed == 0
 
 
 @pytest.mark.parametrize("opset", [20, 23, 28])

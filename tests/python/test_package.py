@@ -44,7 +44,7 @@ MODULES = [m.name for m in pkgutil.walk_packages(mt.__path__, "minitensor.") if 
 
 
 #: The frameworks that modules of these names need.
-FRAMEWORKS = {name: name for name in ("torch", "jax", "dask", "cubed", "xarray")} | {"torch_ir": "torch"}
+FRAMEWORKS = {name: name for name in ("torch", "jax", "dask", "cubed", "xarray", "onnx")} | {"torch_ir": "torch"}
 
 
 @pytest.mark.parametrize("name", ["minitensor", *MODULES])
