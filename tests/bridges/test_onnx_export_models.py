@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 import torch
 from minitensor.torch_ir import extract_ir
-from onnx_runs import expect_close, expect_same, has_kernels, run
+from onnx_runs import expect_close, expect_same, run
 
 import minitensor as mt
 from minitensor import ir, nn
@@ -131,7 +131,6 @@ def test_other_dtypes(path, dtype):
     for part in (model.first, model.second):
         part.weight, part.bias = (t.detach().astype(dtype).requires_grad_() for t in (part.weight, part.bias))
     expect_same(path, model, [mt.randn(5, 4).astype(dtype)])
-    assert has_kernels(path)
 
 
 def test_names_are_those_of_parameters_and_results(path):
@@ -216,7 +215,7 @@ def test_a_change_of_an_argument_is_not_kept_and_warns(path):
         x += 1
         return x * 2
 
-    with pytest.warns(UserWarning, match="changes input0 in place.*does not keep the change"):
+    with pytest.warns(UserWarning, match="changes x in place.*does not keep the change"):
         mt.onnx.export(mt.jit(function), path, mt.ones(3, dtype="int64"))
     expect_close(run(path, [mt.ones(3, dtype="int64")]), [mt.full((3,), 4, dtype="int64")])
 

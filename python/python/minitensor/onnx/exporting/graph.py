@@ -13,6 +13,7 @@ from .builder import Builder, Value
 from .call import Call
 from .error import ExportError
 from .lowering import lowered
+from .primitives import integer_floor_divide
 from .writes import Memory
 
 __all__ = ["Graph"]
@@ -21,8 +22,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Add: lambda x, y: x + y,
     ast.Sub: lambda x, y: x - y,
     ast.Mult: lambda x, y: x * y,
-    # Sizes are not negative.
-    ast.FloorDiv: lambda x, y: x / y,
+    ast.FloorDiv: integer_floor_divide,
     ast.Mod: lambda x, y: x.apply("Mod", y),
     ast.Pow: lambda x, y: x.apply("Pow", y),
 }

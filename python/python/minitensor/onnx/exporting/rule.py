@@ -34,12 +34,14 @@ class Rule:
 
     def apply(self, call: Call) -> list[Value]:
         """Writes a call. Returns its results."""
-        dtypes_of_results = call.result_dtypes()
+        results = call.result_dtypes()
+        if any(meta.dtype.startswith("complex") for meta in (*call.node.inputs, *call.node.outputs)):
+            raise Refused("ONNX has no arithmetic of complex numbers")
         if not self.only_moves:
             call.inputs = [_widened(value) for value in call.inputs]
         found = self.function(call)
         found = found if isinstance(found, list) else [found]
-        return [v.cast(dtype) for v, dtype in zip(found, dtypes_of_results, strict=True)]
+        return [v.cast(dtype) for v, dtype in zip(found, results, strict=True)]
 
 
 def _widened(value: Any) -> Any:

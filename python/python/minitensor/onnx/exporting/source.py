@@ -200,7 +200,7 @@ def _of_aten(ir: IR, weights: Any) -> Source:
 
     def at(values: Mapping[str, int]) -> Recorded:
         examples = [zeros(tuple(evaluate(n, values) for n in m.shape), dtype=m.dtype) for m in ir.inputs]
-        return record(lambda *tensors: tuple(calls(list(tensors))), tuple(examples), {}, dict(named), ir.name)
+        return record(lambda *tensors: tuple(calls(list(tensors))), tuple(examples), {}, named, ir.name)
 
     if not ir.symbols:
         recorded = at({})

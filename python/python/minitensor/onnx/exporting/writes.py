@@ -49,7 +49,7 @@ class Memory:
         self._views: dict[str, tuple[str, OpNode]] = {}
         self._is_contiguous: dict[str, bool] = {}
         self._stale: set[str] = set()
-        #: The inputs and weights that calls change.
+        #: The names of inputs and weights that calls change.
         self.changed: list[str] = []
 
     def define(self, name: str, value: Value, node: OpNode | None = None) -> None:
@@ -109,8 +109,9 @@ class Memory:
         for view in chain:
             base, node = self._views[view]
             self._values[base] = value = self._written_back(bases[view], value, node, call)
-        if root not in self.changed and any(root == m.name for m in (*self._graph.ir.inputs, *self._graph.ir.weights)):
-            self.changed.append(root)
+        given = self._first[root].name
+        if given not in self.changed and any(root == m.name for m in (*self._graph.ir.inputs, *self._graph.ir.weights)):
+            self.changed.append(given)
         kept = {name, *(self._views[view][0] for view in chain)}
         self._stale -= kept
         self._stale |= {view for view in self._views if view not in kept and self._root(view) == root}

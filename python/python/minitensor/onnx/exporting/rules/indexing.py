@@ -6,7 +6,7 @@ import numpy as np
 
 from ..builder import Value
 from ..call import Call
-from ..rule import Refused, rule
+from ..rule import rule
 
 __all__: list[str] = []
 
@@ -74,17 +74,11 @@ def _transposed_back(x: Value, order: list[int]) -> Value:
 
 @rule("scatter")
 def scatter(call: Call) -> Value:
-    x, index = _rows(call, _real(call["x"]), call["index"])
+    x, index = _rows(call, call["x"], call["index"])
     b = call.builder
     batch = b.shape(index, 0, -1)
     zeros = b.node("Expand", b.number(0, x.dtype), b.concat([batch, b.integers([call.plain("size")])]))
     return _restored(call, _added(zeros, index, x, -1))
-
-
-def _real(x: Value) -> Value:
-    if x.dtype.startswith("complex"):
-        raise Refused("ONNX has no arithmetic of complex numbers")
-    return x
 
 
 def _added(zeros: Value, index: Value, x: Value, axis: int) -> Value:
@@ -101,7 +95,7 @@ def embedding(call: Call) -> Value:
 @rule("scatter_rows", "indexing::added_rows")
 def scatter_rows(call: Call) -> Value:
     b = call.builder
-    x, index = _real(call["x" if call.op == "scatter_rows" else "d"]), call["index"].cast("int64")
+    x, index = call["x" if call.op == "scatter_rows" else "d"], call["index"].cast("int64")
     rows = b.node("Reshape", index, b.integers([-1]))
     sizes = b.concat([b.shape(rows), call.graph.size(call.outputs[0].shape[1])])
     x = b.node("Reshape", x, sizes, allowzero=1)
@@ -147,8 +141,6 @@ def wrap(call: Call) -> Value:
 @rule("nonzero")
 def nonzero(call: Call) -> Value:
     x, b = call["x"], call.builder
-    if x.dtype.startswith("complex"):
-        raise Refused("ONNX has no arithmetic of complex numbers")
     mask = x if x.dtype == "bool" else ~x.equal(0)
     return b.node("Transpose", b.node("NonZero", mask, dtype="int64"), perm=[1, 0])
 
@@ -161,7 +153,7 @@ def one_hot(call: Call) -> Value:
 
 
 def _triangle(call: Call, upper: int) -> Value:
-    return call.builder.node("Trilu", _real(call["x"]), call.builder.constant(_diagonal(call), "int64"), upper=upper)
+    return call.builder.node("Trilu", call["x"], call.builder.constant(_diagonal(call), "int64"), upper=upper)
 
 
 def _diagonal(call: Call) -> int:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from .. import dtypes
 from ..builder import Value
 from ..call import Call
 from ..reductions import reduced
 from ..rule import Refused, rule
+from .conversion import in_dtype_of_result
 from .reductions import over_axes
 
 __all__: list[str] = []
 
 
 def _number(call: Call, name: str) -> Value | None:
-    """An input in the dtype of the result."""
-    x = call.optional(name)
-    return None if x is None else x.cast(dtypes.in_full_precision(call.outputs[0].dtype))
+    return in_dtype_of_result(call, name)[0]
 
 
 def _given(call: Call, name: str) -> Value:

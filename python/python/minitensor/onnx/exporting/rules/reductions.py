@@ -10,7 +10,7 @@ from ..builder import Value
 from ..call import Call
 from ..primitives import truthy
 from ..reductions import any_true, arg_extremum, cumsum, extremum, reduced
-from ..rule import Refused, rule
+from ..rule import rule
 
 __all__ = ["over_axes"]
 
@@ -29,15 +29,8 @@ def over_axes(call: Call, x: Value, function: _Reduction) -> Value:
     return function(x.builder.node("Unsqueeze", x, x.builder.integers([-1])), [-1], False)
 
 
-def _number(call: Call) -> Value:
-    x = call["x"]
-    if x.dtype.startswith("complex"):
-        raise Refused("ONNX has no arithmetic of complex numbers")
-    return x
-
-
 def _total(call: Call, op: str, in_dtype: str) -> Value:
-    x = _number(call).cast(dtypes.in_full_precision(in_dtype))
+    x = call["x"].cast(dtypes.in_full_precision(in_dtype))
     return over_axes(call, x, lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
 
 
@@ -53,7 +46,7 @@ def prod(call: Call) -> Value:
 
 @rule("mean", "row::mean", "column::mean")
 def mean(call: Call) -> Value:
-    x = _number(call).cast(dtypes.in_full_precision(call.outputs[0].dtype))
+    x = call["x"].cast(dtypes.in_full_precision(call.outputs[0].dtype))
 
     def average(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
         found = reduced("ReduceMean", v, axes, keepdims)
@@ -65,7 +58,7 @@ def mean(call: Call) -> Value:
 
 def _extremum(op: str) -> Callable[[Call], Value]:
     def write(call: Call) -> Value:
-        x = _number(call)
+        x = call["x"]
         return over_axes(call, x, lambda v, axes, keepdims: extremum(op, v, axes, keepdims))
 
     return write
@@ -77,7 +70,7 @@ rule("min", "row::min", "column::min")(_extremum("ReduceMin"))
 
 def _position(op: str) -> Callable[[Call], Value]:
     def write(call: Call) -> Value:
-        x = _number(call)
+        x = call["x"]
         if x.dtype == "bool":
             x = x.cast("uint8")
 
@@ -103,7 +96,7 @@ rule("argmin", "row::argmin", "column::argmin")(_position("ArgMin"))
 
 
 def _truths(call: Call) -> Value:
-    x = _number(call)
+    x = call["x"]
     found = truthy(x)
     found.shape = x.shape
     return found
@@ -130,7 +123,7 @@ def count_nonzero(call: Call) -> Value:
 
 @rule("std")
 def std(call: Call) -> Value:
-    x = _number(call).cast(dtypes.in_full_precision(call.outputs[0].dtype))
+    x = call["x"].cast(dtypes.in_full_precision(call.outputs[0].dtype))
     correction = float(call.plain("correction"))
 
     def spread(v: Value, axes: Sequence[int], keepdims: bool) -> Value:
@@ -146,10 +139,21 @@ def std(call: Call) -> Value:
 
 @rule("cumsum", "row::cumsum", "column::cumsum")
 def cumulative_sum(call: Call) -> Value:
-    x = _number(call)
+    x = call["x"]
     assert x.shape is not None
     wide = x.cast(dtypes.in_full_precision(call.outputs[0].dtype))
     if not x.shape:
         return wide.apply("Identity")
     axis = len(x.shape) - 2 if call.op == "column::cumsum" else call.axis("axis", len(x.shape))
     return cumsum(wide, axis)
+
+
+@rule("row::prod_of_others")
+def product_of_others(call: Call) -> Value:
+    x, b = call["x"], call.builder
+    # A row for each element, with 1 in its place.
+    size = b.node("Squeeze", b.shape(x, -1), b.integers([0]))
+    positions = b.node("Range", b.constant(0, "int64"), size, b.constant(1, "int64"))
+    is_own = positions.equal(b.node("Unsqueeze", positions, b.integers([1])))
+    others = b.where(is_own, 1, b.node("Unsqueeze", x, b.integers([-2])))
+    return b.node("ReduceProd", others, b.integers([-1]), keepdims=0)

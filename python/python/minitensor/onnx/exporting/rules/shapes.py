@@ -1,44 +1,14 @@
-"""Changes of shape, and copies."""
+"""Changes of shape."""
 
 from __future__ import annotations
 
 from ....ir import Sym
 from ..builder import Value
 from ..call import Call
-from ..rule import Refused, rule
+from ..rule import rule
 from . import regions
 
 __all__: list[str] = []
-
-
-def _identity(call: Call) -> Value:
-    return call["x"].apply("Identity")
-
-
-rule("clone", "contiguous", "device::copy", only_moves=True)(_identity)
-
-
-@rule("conj", "conversion::conj", "real", only_moves=True)
-def real(call: Call) -> Value:
-    if call["x"].dtype.startswith("complex"):
-        raise Refused("ONNX has no ops of complex numbers")
-    return _identity(call)
-
-
-@rule("astype", only_moves=True)
-def astype(call: Call) -> Value:
-    dtype = call.outputs[0].dtype
-    if "complex" in dtype or call["x"].dtype.startswith("complex"):
-        raise Refused("ONNX has no ops of complex numbers")
-    return call["x"].cast(dtype)
-
-
-@rule("zeros_like", only_moves=True)
-def zeros_like(call: Call) -> Value:
-    dtype = call.outputs[0].dtype
-    if dtype.startswith("complex"):
-        raise Refused("ONNX has no ops of complex numbers")
-    return call.builder.node("Expand", call.builder.number(0, dtype), call.sizes_of_result())
 
 
 @rule("reshape", "flatten", only_moves=True)
@@ -59,7 +29,7 @@ def squeeze(call: Call) -> Value:
     axes = (
         [k for k, n in enumerate(x.shape) if n == 1] if given is None else sorted(set(call.axes("axis", len(x.shape))))
     )
-    return call.builder.node("Squeeze", x, call.builder.integers(axes)) if axes else _identity(call)
+    return call.builder.node("Squeeze", x, call.builder.integers(axes)) if axes else call["x"].apply("Identity")
 
 
 @rule("unsqueeze", only_moves=True)
@@ -89,7 +59,7 @@ def flip(call: Call) -> Value:
     listed = list(range(rank)) if given is None else [a % rank for a in given]
     axes = [a for a in sorted(set(listed)) if listed.count(a) % 2]
     if not axes:
-        return _identity(call)
+        return call["x"].apply("Identity")
     many, b = len(axes), call.builder
     return b.node(
         "Slice", x, b.integers([-1] * many), b.integers([-(2**63)] * many), b.integers(axes), b.integers([-1] * many)
@@ -103,7 +73,7 @@ def roll(call: Call) -> Value:
     axis, shift = call.axis("axis", len(x.shape)), call.plain("shift")
     size = x.shape[axis]
     if size == 0:
-        return _identity(call)
+        return call["x"].apply("Identity")
     if isinstance(size, int):
         cut = b.integers([(-shift) % size])
     else:
