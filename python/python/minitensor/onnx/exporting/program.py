@@ -218,8 +218,8 @@ class _Body:
             if self._rows is not None:
                 value = self._rows.restored(value, is_row)
             value = value.cast(dtype)
-            own = {x.name for x in self._inputs.values()}
-            if value.name in names or value.name in own or not self._is_made(value):
+            if value.name in names or not self._is_made(value):
+                # ONNX has no function whose result is an input, or another result.
                 value = value.apply("Identity")
             names.append(value.name)
         return names

@@ -97,7 +97,6 @@ def lgamma(x: Value) -> Value:
     for k in range(1, steps):
         product = product * (positive + float(k))
     right = _stirling(where(is_near, positive + float(steps), positive)) - where(is_near, product, 1.0).apply("Log")
-    right = where(positive.isinf(), positive, right)
     sine = abs((math.pi * (x - x.apply("Round"))).apply("Sin"))
     left = math.log(math.pi) - sine.apply("Log") - right
     return where(x.isinf(), abs(x), where(is_left, left, right))

@@ -10,29 +10,31 @@ from typing import TYPE_CHECKING
 from ...ir import OpNode
 from ...saving import nodes
 from .builder import Value
+from .call import Call
 from .error import ExportError
+from .rules import regions
 
 if TYPE_CHECKING:
-    from .call import Call
     from .graph import Graph
 
 __all__ = ["Memory"]
 
 #: The ops whose results share the memory of their first argument.
 _VIEWS = {
-    "slice",
-    "squeeze",
-    "unsqueeze",
-    "permute_dims",
-    "transpose",
+    "contiguous",
+    "crop",
+    "expand",
+    "flatten",
+    "flip",
     "matrix_transpose",
     "moveaxis",
-    "real",
-    "reshape",
-    "flatten",
-    "contiguous",
-    "expand",
+    "permute_dims",
     "region::part",
+    "reshape",
+    "slice",
+    "squeeze",
+    "transpose",
+    "unsqueeze",
 }
 #: Those that copy if the layout does not allow a view.
 _IF_CONTIGUOUS = {"reshape", "flatten", "contiguous"}
@@ -69,7 +71,7 @@ class Memory:
             return True
         if op == "slice":
             return self._is_contiguous[base] and node.attrs.get("axis") == 0 and node.attrs.get("step", 1) == 1
-        return self._is_contiguous[base] and op in ("squeeze", "unsqueeze", "real", nodes.DETACH)
+        return self._is_contiguous[base] and op in ("squeeze", "unsqueeze", nodes.DETACH)
 
     def first(self, name: str) -> Value:
         """The value of a tensor before any change."""
@@ -84,8 +86,6 @@ class Memory:
         return self._values[name]
 
     def _again(self, name: str, base: str, node: OpNode) -> Value:
-        from .call import Call
-
         if node.op_type == nodes.DETACH:
             return self.read(base)
         op = node.op_type.removeprefix(nodes.PREFIX)
@@ -123,12 +123,9 @@ class Memory:
 
     def _written_back(self, base: Value, part: Value, node: OpNode, call: Call) -> Value:
         """The base of a view with a new value of the view."""
-        from .call import Call as _Call
-        from .rules import regions
-
         if node.op_type == nodes.DETACH:
             return part
-        view = _Call(self._graph, node)
+        view = Call(self._graph, node)
         assert base.shape is not None
         rank = len(base.shape)
         if view.op in _IF_CONTIGUOUS and not self._is_contiguous[node.inputs[0].name]:
@@ -144,8 +141,6 @@ class Memory:
             case "permute_dims" | "transpose" | "matrix_transpose" | "moveaxis":
                 order = regions.order(view, rank)
                 found = part.builder.node("Transpose", part, perm=[order.index(k) for k in range(rank)])
-            case "real":
-                found = part
             case _:
                 raise call.error(f"it changes a view by '{view.op}' in place", "clone() the view, or avoid the change")
         return Value(found.builder, found.name, found.dtype, base.shape)
