@@ -3,6 +3,8 @@
 import itertools
 import math
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -11,6 +13,7 @@ import pytest
 import torch
 from minitensor._definitions import define
 from minitensor._minitensor import _op_names
+from minitensor.onnx.exporting import dtypes
 from minitensor.onnx.exporting.builder import Builder, Value
 from minitensor.onnx.exporting.functions import Functions
 from minitensor.onnx.exporting.primitives import PRIMITIVES
@@ -169,3 +172,34 @@ def computed(function, *arrays):
 def test_a_tangent_of_zero_contributes_zero():
     found = computed(PRIMITIVES["chain"], np.array([np.inf, np.nan, 2.0]), np.array([0.0, 0.0, 3.0]))
     np.testing.assert_array_equal(found, [0.0, 0.0, 6.0])
+
+
+def test_every_function_of_programs_has_a_formula():
+    source = (Path(__file__).parents[2] / "kernels" / "src" / "program" / "primitive.rs").read_text(encoding="utf-8")
+    names = re.findall(r'^        \w+ "(\w+)" \(', source, re.MULTILINE)
+    assert len(names) > 60
+    others = {"select", "and", "or", "not", "detach", "powi", "polygamma"}
+    assert set(names) | others == PRIMITIVES.keys()
+
+
+def kernels_of_onnxruntime(op, opset):
+    """The dtypes in which onnxruntime computes an op on the CPU."""
+    version = onnx.defs.get_schema(op, opset, "").since_version
+    names = {f"tensor({onnx_name})": name for onnx_name, name in ONNX_NAMES.items()}
+    found = set()
+    for kernel in onnxruntime.capi.onnxruntime_pybind11_state.get_all_opkernel_def():
+        first, last = kernel.version_range
+        place = kernel.op_name, kernel.domain, kernel.provider
+        if place == (op, "", "CPUExecutionProvider") and first <= version <= last:
+            types = kernel.type_constraints
+            found |= {names[t] for t in types.get("T", types.get("T1", [])) if t in names}
+    return found
+
+
+ONNX_NAMES = {name: name for name in (*dtypes.INTEGERS, "bool", "float16", "bfloat16")}
+ONNX_NAMES |= {"float": "float32", "double": "float64"}
+
+
+@pytest.mark.parametrize("op", [op for op in dtypes._KERNELS if "." not in op])
+def test_the_table_of_kernels_is_that_of_onnxruntime(op):
+    assert set(dtypes._KERNELS[op]) == kernels_of_onnxruntime(op, 21)
