@@ -13,7 +13,7 @@ spec.loader.exec_module(snippets)
 
 @pytest.mark.parametrize("page", snippets.BRIDGES, ids=lambda page: page.name)
 def test_python_runs_and_prints_what_the_comments_say(page, capsys):
-    for framework in ("torch", "jax", "dask", "xarray", "cubed", "onnx"):
+    for framework in ("torch", "jax", "dask", "xarray", "cubed", "onnx", "onnxruntime"):
         pytest.importorskip(framework)
     snippets.run(page, capsys)
 

@@ -8,6 +8,7 @@ import inspect
 import sys
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -16,7 +17,7 @@ from . import _minitensor
 from ._adapters import by_input_id, with_separate_inputs
 from ._minitensor import BackwardContext, CustomOp, DType, Tensor, describe
 
-__all__ = ["BackwardContext", "CustomOpBuilder", "custom_op"]
+__all__ = ["BackwardContext", "CustomOpBuilder", "custom_op", "forward_of"]
 
 _Function = Callable[..., Any]
 #: The kind of an attribute: the name of a type, or the words of an enum.
@@ -204,7 +205,21 @@ def _build(
         raise ValueError(f"op '{name}': backward must be {expected}, got '{backward}'")
     code = getattr(inspect.unwrap(forward), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    return _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
+    op = _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
+    key = hash(op)
+    _FORWARDS[key] = weakref.ref(forward, lambda _: _FORWARDS.pop(key, None))
+    return op
+
+
+#: The functions that compute ops, by the hashes of the ops, which keep them.
+_FORWARDS: dict[int, weakref.ref[_Function]] = {}
+
+
+def forward_of(name: str) -> _Function | None:
+    """Returns the Python function that computes a registered op; None if it is not a function of Python."""
+    op = _registered(name)
+    found = _FORWARDS.get(hash(op)) if op is not None else None
+    return found() if found is not None else None
 
 
 @typing.overload

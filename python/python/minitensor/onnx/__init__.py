@@ -3,22 +3,29 @@
 | module | contents |
 |---|---|
 | `loading` | `load`: a file becomes a module |
+| `exporting` | `export`: a model becomes a file |
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from .. import nn
+    from .._minitensor import Graph, Tensor
+    from ..ir import IR
+    from ..tracing import Jitted
     from .loading.error import OnnxError
     from .loading.model import OnnxModel
     from .loading.narrow import NarrowTensor
 
-__all__ = ["NarrowTensor", "OnnxError", "OnnxModel", "load"]
+__all__ = ["NarrowTensor", "OnnxError", "OnnxModel", "export", "load"]
 
 # The modules are imported when they are used: most programs read no ONNX, and `onnx` need not be installed.
 
@@ -32,7 +39,64 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-# `export` belongs here.
+def _expect_onnx(function: str) -> None:
+    if importlib.util.find_spec("onnx") is None:
+        raise ImportError(f"mt.onnx.{function} needs the package onnx; install it with: pip install onnx")
+
+
+def export(
+    model: nn.Module | Jitted[..., Any] | Graph | IR,
+    path: str | os.PathLike[str],
+    examples: Any = None,
+    *,
+    dynamic: Mapping[int, str] | Sequence[Mapping[int, str]] | None = None,
+    weights: Mapping[str, Tensor] | None = None,
+    opset: int | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    training: bool = False,
+    external_data: bool = False,
+) -> None:
+    """Writes a model to a file of ONNX, which runtimes such as onnxruntime execute.
+
+    `model`, `examples`, `dynamic` and `weights` are those of `mt.save`, but there is one example: a tensor, or a tuple
+    of arguments. A module is recorded in evaluation mode, unless `training=True`.
+
+    Ops with a program, such as those of `mt.element_op`, become functions of the model, so any runtime can execute
+    them. Custom ops without a program become nodes of a domain of their own, and a warning lists them.
+
+    `opset` is the version of the operators of ONNX; the default is 21. Inputs and results are named by parameters of
+    the function and keys of its result, unless `input_names` and `output_names` name them. With `external_data=True`,
+    the weights are in a second file, `PATH.….data`: a file of ONNX has at most 2 GiB.
+
+    The model is checked by `onnx.checker` before it is written. A crash while the file is written leaves the old file
+    or the new one.
+
+    >>> import minitensor as mt, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "linear.onnx")
+    >>> mt.onnx.export(mt.nn.Linear(3, 2), path, mt.zeros(5, 3), dynamic={0: "batch"})
+    >>> import onnx
+    >>> [node.op_type for node in onnx.load(path).graph.node]
+    ['Transpose', 'MatMul', 'Add']
+
+    Raises ExportError, a ValueError, if a call cannot be exported; ImportError if `onnx` is not installed; RuntimeError
+    and TypeError as `mt.save` does.
+    """
+    _expect_onnx("export")
+    from .exporting import exporter
+
+    exporter.export(
+        model,
+        path,
+        examples,
+        dynamic=dynamic,
+        weights=weights,
+        opset=opset,
+        input_names=input_names,
+        output_names=output_names,
+        training=training,
+        external_data=external_data,
+    )
 
 
 def load(model: str | os.PathLike[str] | bytes | ModelProto) -> OnnxModel:
@@ -57,6 +121,7 @@ def load(model: str | os.PathLike[str] | bytes | ModelProto) -> OnnxModel:
     Raises OnnxError, a ValueError, if the file is not a valid model, if weights are missing, or if the model has
     operators that minitensor does not know. The error lists all of them. Raises ImportError if `onnx` is missing.
     """
+    _expect_onnx("load")
     from .loading import load_model
 
     return load_model(model)

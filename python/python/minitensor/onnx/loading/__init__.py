@@ -26,10 +26,6 @@ __all__ = ["load_model"]
 
 def load_model(source: Any) -> OnnxModel:
     """Reads a model. See `minitensor.onnx.load`."""
-    try:
-        import onnx  # noqa: F401
-    except ImportError:
-        raise ImportError("mt.onnx.load needs the package onnx; install it with: pip install onnx") from None
     from .file import read
     from .model import OnnxModel
     from .preparation import prepare

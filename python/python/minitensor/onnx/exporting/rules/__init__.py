@@ -1,0 +1,1 @@
+"""The rules for ops of minitensor. A module has the rules of a family."""
