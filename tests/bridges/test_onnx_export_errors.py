@@ -131,7 +131,7 @@ try:
     mt.onnx.export(mt.nn.Linear(3, 2), "model.onnx", mt.ones(2, 3))
 except ImportError as error:
     assert str(error) == (
-        "mt.onnx.export needs the package onnx, which is not installed; install it with: pip install onnx"
+        "mt.onnx.export needs the package onnx; install it with: pip install onnx"
     ), error
 else:
     raise AssertionError
