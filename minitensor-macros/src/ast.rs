@@ -70,6 +70,14 @@ pub struct Input {
     pub core: Core,
 }
 
+impl Input {
+    /// Whether its type is `R::Index`. Other integers of an element or row body are numbers, which the `dtype` clause stores as
+    /// integers.
+    pub fn is_index(&self) -> bool {
+        matches!(self.elem, Elem::Fixed(_)) && spelling(&self.ty).ends_with("::Index")
+    }
+}
+
 /// The dtype of an input or output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Elem {

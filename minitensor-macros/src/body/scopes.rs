@@ -24,7 +24,7 @@ pub struct Head {
 impl Head {
     pub fn of(op: &Op) -> Head {
         let input = |input: &crate::ast::Input| {
-            let variable = variable(input.elem);
+            let variable = if input.is_index() { None } else { variable(input.elem) };
             let kind = match input.arity {
                 _ if op.level == Level::Cell => of_core(input.elem, input.core, input.arity),
                 Arity::Optional => ValueKind::Option(variable),
@@ -48,7 +48,8 @@ impl Head {
         let written = op.outputs.iter().filter(|o| op.level == Level::Cell && !matches!(o.role, Role::Mutates(_)));
         let written = written.map(|o| (o.ident.clone(), of_core(o.elem, o.core, Arity::One)));
         let params = op.inputs.iter().map(input).chain(op.attrs.iter().map(attr)).chain(written).collect();
-        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem).collect();
+        let computed = |elem| if let Elem::Fixed(_) = elem { Elem::Generic(0) } else { elem };
+        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| computed(o.elem)).collect();
         let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
         Head {
             generics: op.generics.clone(),
@@ -76,7 +77,8 @@ fn certain(op: &Op) -> Vec<(Ident, Certain)> {
             (_, Elem::Generic(i)) if input.mutated => Certain::Place(i),
             (_, Elem::Generic(i)) => Certain::Element(i),
             (_, Elem::Mask(i)) if !input.mutated => Certain::Mask(i),
-            (_, Elem::Fixed(_)) if op.level == Level::Row => Certain::Index,
+            (_, Elem::Fixed(_)) if input.is_index() => Certain::Index,
+            (_, Elem::Fixed(_)) => Certain::Element(0),
             _ => return None,
         };
         Some((input.ident.clone(), certain))
@@ -100,6 +102,8 @@ fn certain(op: &Op) -> Vec<(Ident, Certain)> {
 fn variable(elem: Elem) -> Option<usize> {
     match elem {
         Elem::Generic(i) | Elem::Mask(i) => Some(i),
+        // A number that is stored as an integer.
+        Elem::Fixed(_) => Some(0),
         _ => None,
     }
 }

@@ -23,9 +23,7 @@ pub fn row(op: &Op, diag: &mut Diag) {
     if let Some(second) = op.generics.get(1) {
         diag.error(&second.ident, &messages::ROW_VARIABLES, &[&second.ident]);
     }
-    // Other integers are rows that the `dtype` clause declares.
-    let is_index = |i: &Input| op.level == Level::Cell || spelling(&i.ty).ends_with("::Index");
-    let is_position = |i: &Input| matches!(i.elem, Elem::Fixed(_)) && is_index(i);
+    let is_position = |i: &Input| i.is_index() || op.level == Level::Cell && matches!(i.elem, Elem::Fixed(_));
     for input in &op.inputs {
         let optional_position = is_position(input) && input.arity == Arity::Optional;
         let is_reference = op.level == Level::Row && matches!(input.ty, syn::Type::Reference(_));
