@@ -235,4 +235,7 @@ const _: () = {
         __private::OpEntry { op : & __DEF, kernels :
         __private::Some(__private::Kernels::Cells(__topk_kernel)) }
     }
+    __private::inventory::submit! {
+        __private::CallsEntry { op : & __DEF, calls : & ["scatter"] }
+    }
 };

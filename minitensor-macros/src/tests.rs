@@ -109,7 +109,7 @@ fn the_passes_of_a_row_body_are_counted() {
         (quote!(if let Some(y) = y { x.dot(y) } else { x.sum() }), "8usize", "(0usize, 3usize)"),
         (quote!(if x > x.mean() { x.sum() } else { 0.0 }), "2usize", "(1usize, 1usize)"),
         (quote!(if flag { x - x.mean() } else { x }), "8usize", "(0usize, 3usize)"),
-        (quote!(if flag { x * 2.0 } else { x } * x.logsumexp()), "2usize", "(2usize, 2usize)"),
+        (quote!((if flag { x * 2.0 } else { x }) * x.logsumexp()), "2usize", "(2usize, 2usize)"),
         (quote!(helper(x)), "8usize", "(0usize, 3usize)"),
         (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "4usize", "(1usize, 1usize)"),
         // Assignments replace what is known of a name.
@@ -335,4 +335,21 @@ fn every_message_is_shown_to_a_reader() {
     }
     let blank = |line: &&str| line.contains("{}") && (line.starts_with("error: ") || line.contains("help: "));
     assert_eq!(shown.lines().find(blank), None, "a blank was left in a message");
+}
+
+#[test]
+fn long_and_deep_bodies_are_lowered() {
+    let sum = (0..400).map(|_| quote!(+ 2.0 * x.sin()));
+    let chain = (0..200).map(|_| quote!(.abs()));
+    let nested = (0..60).fold(quote!(x), |inner, k| quote!(if x > #k { #inner } else { (x, 2.0 * x).0 }));
+    for body in [quote!(x #(#sum)*), quote!(x #(#chain)*), nested] {
+        let shown = expanded(
+            quote!(),
+            quote! {
+                /// A long body.
+                fn op<T: Float>(x: T) -> T { #body }
+            },
+        );
+        assert!(!shown.contains("compile_error"));
+    }
 }

@@ -163,6 +163,7 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("wrapping_sub", "write `x - y`, which wraps for integers"),
     ("wrapping_mul", "write `x * y`, which wraps for integers"),
     ("checked_div", "write `x / y`; a division by 0 is an infinity or NaN"),
+    ("into", "an element keeps its dtype; convert the tensor with another op"),
     ("to_bits", "a body is also run at numbers without bits; use a cell op, with `&[T]`"),
     // NumPy and PyTorch.
     ("absolute", "write `abs`"),
@@ -186,6 +187,25 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("rint", "write `round`"),
     ("rsub", "write `y - x`"),
     ("sgn", "write `sign`"),
+];
+
+/// Constants and functions that dtype variables lack: each with what to write instead.
+pub const OTHER_ITEMS: &[(&str, &str)] = &[
+    ("from_f64", "write the number itself; beside an element it becomes one"),
+    ("from_f32", "write the number itself; beside an element it becomes one"),
+    ("from_i64", "write the number itself; beside an element it becomes one"),
+    ("from_usize", "write the number itself; beside an element it becomes one"),
+    ("default", "write `0`"),
+    ("EPSILON", "write `T::epsilon()`"),
+    ("INFINITY", "write `T::infinity()`"),
+    ("MAX", "write `T::infinity()` if all dtypes are floats; the largest number differs between dtypes"),
+    ("MIN", "write `-T::infinity()` if all dtypes are floats; the smallest number differs between dtypes"),
+    ("NAN", "write `T::nan()`"),
+    ("NEG_INFINITY", "write `-T::infinity()`"),
+    ("ONE", "write `1`"),
+    ("PI", "write `std::f64::consts::PI`"),
+    ("E", "write `std::f64::consts::E`"),
+    ("ZERO", "write `0`"),
 ];
 
 /// Methods that rows lack: each with what to write instead.

@@ -74,7 +74,10 @@ impl Lowering<'_> {
         }
         let is_wrong = match expr {
             Expr::MethodCall(call) => self.wrong_method(call),
-            Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path)),
+            Expr::Call(call) => {
+                let is_wrong = matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path));
+                is_wrong || self.wrong_machine_function(call)
+            }
             _ => false,
         };
         if is_wrong {
