@@ -134,6 +134,8 @@ messages! {
     RANGE: "a range cannot contain `{}`, which is an element", "compare it, as in `lo <= x && x < hi`";
     INDEXED_BY_DATA: "a list cannot be indexed by the element `{}`", "each element would read another item; write a cell op with `&[T]`, or call the op `take` in a tensor op";
     QUESTION_MARK: "`?` cannot leave the body of an op for elements or rows", "such a body cannot fail; state conditions as `where …`, or check them in a cell or tensor op";
+    DIMENSION: "the dimension `{}` is not in scope in the body", "write `{}`";
+    TENSOR_CALL: "`{}` takes tensors, but `{}` is an element", "call the function of the op, `{}(…)`";
     ARGUMENTS: "`{}` takes {}, got {}", "docs/defining-ops.md lists the methods of elements and rows";
     WEAK_BOUND: "`{}` is not defined for every dtype of `{}`", "bound `{}` by {} instead of `{}`{}";
     MIXED_DTYPES: "`{}` has the dtype `{}`, but `{}` has the dtype `{}`", "use the variable `{}` for both, so that they are promoted to one dtype";

@@ -238,6 +238,10 @@ impl<'a> Lowering<'a> {
                 *expr = placeholder();
                 ValueKind::Data(None)
             }
+            Expr::Path(path) if self.wrong_dimension(&path.path) => {
+                *expr = placeholder();
+                ValueKind::Static
+            }
             Expr::Try(tried) if self.closures == 0 && self.head.returned.is_some() && !self.head.is_machine() => {
                 let at = tried.question_token;
                 self.mistake(expr, at, &messages::QUESTION_MARK, &[]);

@@ -104,7 +104,7 @@ fn of(function: &ItemFn, generics: Vec<Generic>, is_machine: bool) -> Head {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
-    Head { generics, level, params, certain, returned }
+    Head { generics, level, params, certain, dims: vec![], returned }
 }
 
 /// The kind of a parameter.

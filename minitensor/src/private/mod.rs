@@ -60,6 +60,27 @@ pub fn lit<T: Element>(value: impl Literal) -> T {
     T::constant(value.value())
 }
 
+/// An integer exponent: a literal or an attribute.
+pub trait Exponent {
+    #[doc(hidden)]
+    fn exponent(self) -> i64;
+}
+macro_rules! exponents {
+    ($($t:ty),*) => {$(
+        impl Exponent for $t {
+            #[inline(always)]
+            fn exponent(self) -> i64 { self as i64 }
+        }
+    )*};
+}
+exponents!(i32, i64, usize);
+
+/// `x.powi(n)`, where `n` is an integer of any type of attributes.
+#[inline(always)]
+pub fn exponent(n: impl Exponent) -> i64 {
+    n.exponent()
+}
+
 /// `if`/`else` on elements.
 #[inline(always)]
 pub fn select<T: Element>(condition: T::Mask, a: impl FnOnce() -> T, b: impl FnOnce() -> T) -> T {

@@ -286,6 +286,32 @@ impl Lowering<'_> {
         false
     }
 
+    /// A dimension of the `shape` clause, which is not in scope in a body.
+    pub fn wrong_dimension(&mut self, path: &syn::Path) -> bool {
+        let Some(name) = path.get_ident() else { return false };
+        if self.scopes.get(name).is_some() || !self.head.dims.contains(&text(name)) {
+            return false;
+        }
+        let instead = if self.head.is_machine() { "x.len()` or `x.shape()" } else { "x.count()" };
+        self.report(name, &messages::DIMENSION, &[name, &instead])
+    }
+
+    /// `relu::call(x)` in the body of an element or row op.
+    pub fn wrong_tensor_call(&mut self, call: &ExprCall) -> bool {
+        let Expr::Path(function) = &*call.func else { return false };
+        let mut names = function.path.segments.iter().rev().map(|s| &s.ident);
+        let (Some(last), Some(op)) = (names.next(), names.next()) else { return false };
+        let data =
+            call.args.iter().map(without_borrow).find(|arg| matches!(self.certain(arg), Some(Certain::Element(_))));
+        match data {
+            Some(data) if last == "call" => {
+                let called = shown(&call.func);
+                self.report(&call.func, &messages::TENSOR_CALL, &[&called, &shown(data), op])
+            }
+            _ => false,
+        }
+    }
+
     /// `f64::max(x, y)`, `std::cmp::max(x, y)`
     pub fn wrong_machine_function(&mut self, call: &ExprCall) -> bool {
         let Expr::Path(function) = &*call.func else { return false };
