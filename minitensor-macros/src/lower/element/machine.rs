@@ -79,7 +79,7 @@ impl Lowering<'_> {
             _ => return None,
         };
         let is_machine = self.head.is_machine();
-        self.head.generics.iter().position(|g| is_machine && elem.to_token_stream().to_string() == g.ident.to_string())
+        self.head.generics.iter().position(|g| is_machine && g.ident == elem.to_token_stream().to_string())
     }
 
     /// The items that a loop over an expression binds.
