@@ -8,13 +8,12 @@ use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Ident, Lit, Macro, 
 use super::Lowering;
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
-    DATA_METHODS, LIST_METHODS, MASKS, METHODS, OTHER_ITEMS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS,
-    RUST_METHODS, arguments, bound_of, bounds_with, renamed,
+    DATA_METHODS, LIST_METHODS, OTHER_ITEMS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments,
+    bound_of, bounds_with, is_known, renamed,
 };
 use crate::body::{Certain, certain};
 use crate::diag::{Message, error, messages};
 use minitensor_schema::message::counted;
-use minitensor_schema::suggestion::nearest;
 
 /// Macros that show values, and those that test them.
 const SHOWING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg", "format", "write", "writeln", "panic"];
@@ -186,7 +185,7 @@ impl Lowering<'_> {
     pub fn wrong_method(&mut self, call: &ExprMethodCall) -> bool {
         let (name, given) = (call.method.to_string(), call.args.len());
         let ours = renamed(&name, given);
-        let is_ours = METHODS.iter().chain(MASKS).any(|(_, names)| names.contains(&ours));
+        let is_ours = is_known(ours);
         let of_rows = ROW_METHODS.contains(&(name.as_str(), given));
         let is_row = self.head.level == Level::Row;
         if let Some(data) =
@@ -221,15 +220,7 @@ impl Lowering<'_> {
                     let takes = counted(takes, "argument");
                     return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
                 }
-                let names = METHODS.iter().chain(MASKS).flat_map(|(_, names)| names.iter().copied());
-                let row_names = ROW_METHODS.iter().filter(|_| is_row).map(|(name, _)| *name);
-                match nearest(&name, names.chain(row_names)).filter(|_| name.len() > 3) {
-                    Some(near) => {
-                        let help = format!("did you mean `{near}`?");
-                        self.report(&call.method, &messages::NO_METHOD, &[&name, &help])
-                    }
-                    None => false,
-                }
+                false
             }
             Some(Certain::Mask(_)) if matches!(name.as_str(), "any" | "all") && is_row => {
                 let variable = self.variable_name(0);

@@ -1,9 +1,0 @@
-use minitensor::prelude::*;
-
-/// An op.
-#[custom_op(shape = (x: [.., n]) -> [.., n])]
-pub fn op<R: Row>(x: R) -> R {
-    x.softmax()
-}
-
-fn main() {}
