@@ -51,7 +51,11 @@ const _: () = {
     ) -> __private::Result<__private::Program> {
         type T = __private::Symbol;
         let attr1 = __private::attr::<bool>(attrs, 1)?;
-        let attr2 = __private::attr_enum::<Approximate>(attrs, 2)?;
+        let attr2 = {
+            #[allow(unused_imports)]
+            use __private::{KnownEnum as _, UnknownEnum as _};
+            (&__private::EnumOf::<Approximate>::NEW).read(attrs, 2)?
+        };
         let has1 = __private::attr::<__private::bool>(attrs, 3usize)?;
         __private::Ok(
             __private::Program::write(
@@ -223,7 +227,11 @@ const _: () = {
                     <__private::Attr as __private::From<_>>::from(n_scale),
                     <__private::Attr as __private::From<_>>::from(exact),
                     __private::Attr::Str(
-                        __private::Cow::Borrowed(__private::AttrEnum::word(approximate)),
+                        __private::Cow::Borrowed({
+                            #[allow(unused_imports)]
+                            use __private::{KnownEnum as _, UnknownEnum as _};
+                            (&__private::EnumOf::<Approximate>::NEW).word(approximate)
+                        }),
                     ),
                 ],
             )?;

@@ -164,6 +164,10 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     let runtime = runtime::path(clauses.runtime.as_ref());
     let Some(op) = op else { return kept(without_body(function), diag) };
     check::op(&op, &clauses, &mut diag);
+    if op.shape.is_some() && op.level == ast::Level::Element {
+        // The body is probably written for rows.
+        return kept(without_body(function), diag);
+    }
     let lowered = lower::op(&op, &runtime, &mut diag);
     if !diag.is_empty() {
         return kept(without_body(lowered.function), diag);
@@ -172,11 +176,11 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
     expand::op(op, lowered, &runtime)
 }
 
-/// A generic body is not valid Rust before it is lowered, so rustc would report further errors.
+/// The body of a wrong definition may not be valid Rust, so rustc would report further errors.
 fn without_body(mut function: ItemFn) -> ItemFn {
-    let generic = function.sig.generics.type_params().next().is_some();
-    if generic || function.sig.inputs.to_token_stream().into_iter().any(|t| t.to_string() == "impl") {
-        function.block = parse_quote!({ ::core::unimplemented!() });
+    function.block = parse_quote!({ ::core::unimplemented!() });
+    if matches!(&function.sig.output, syn::ReturnType::Type(_, ty) if matches!(**ty, syn::Type::ImplTrait(_))) {
+        function.sig.output = syn::ReturnType::Default;
     }
     function
 }

@@ -354,3 +354,62 @@ fn every_message_is_shown_to_a_reader() {
     let blank = |line: &&str| line.contains("{}") && (line.starts_with("error: ") || line.contains("help: "));
     assert_eq!(shown.lines().find(blank), None, "a blank was left in a message");
 }
+
+#[test]
+fn long_and_deep_bodies_are_lowered() {
+    let sum = (0..400).map(|_| quote!(+ 2.0 * x.sin()));
+    let chain = (0..200).map(|_| quote!(.abs()));
+    let nested = (0..60).fold(quote!(x), |inner, k| quote!(if x > #k { #inner } else { (x, 2.0 * x).0 }));
+    for body in [quote!(x #(#sum)*), quote!(x #(#chain)*), nested] {
+        let shown = expanded(
+            quote!(),
+            quote! {
+                /// A long body.
+                fn op<T: Float>(x: T) -> T { #body }
+            },
+        );
+        assert!(!shown.contains("compile_error"));
+    }
+}
+
+/// The methods of the traits in a file of the kernels: the trait, the method, and its return type.
+fn methods_of(file: &str) -> Vec<(String, String, String)> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../kernels/src").join(file);
+    let file = syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut methods = vec![];
+    for item in file.items {
+        let syn::Item::Trait(item) = item else { continue };
+        for part in item.items {
+            let syn::TraitItem::Fn(method) = part else { continue };
+            let returns = crate::ast::spelling(&method.sig.output);
+            methods.push((item.ident.to_string(), method.sig.ident.to_string(), returns));
+        }
+    }
+    methods
+}
+
+#[test]
+fn the_macro_knows_every_method_of_elements_and_rows() {
+    use crate::body::methods::{MASKS, METHODS, PAIRS, ROW_METHODS};
+    let traits: Vec<&str> = METHODS.iter().map(|(bound, _)| *bound).collect();
+    let methods = methods_of("number/scalar.rs");
+    let of_elements = methods.iter().filter(|(of, ..)| traits.contains(&of.as_str()));
+    let mut count = 0;
+    for (of, name, returns) in of_elements {
+        let table = match returns.as_str() {
+            "->Self" => METHODS,
+            "->Self::Mask" => MASKS,
+            _ => PAIRS,
+        };
+        let known = table.iter().any(|(bound, names)| bound == of && names.contains(&name.as_str()));
+        assert!(known, "{of}::{name} {returns}");
+        count += 1;
+    }
+    let listed: usize =
+        [METHODS, MASKS, PAIRS].iter().flat_map(|table| table.iter()).map(|(_, names)| names.len()).sum();
+    assert_eq!(count, listed);
+    for (_, name, _) in methods_of("row/mod.rs").iter().filter(|(of, ..)| of == "Row") {
+        let other = ["reduce", "of_row", "stands_at", "any", "all"].contains(&name.as_str());
+        assert!(other || ROW_METHODS.iter().any(|(row, _)| row == name), "Row::{name}");
+    }
+}

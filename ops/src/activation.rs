@@ -1,6 +1,5 @@
 //! Activation functions.
 
-use minitensor::kernels::lit;
 use minitensor::prelude::*;
 
 /// The formula of [`gelu()`].
@@ -81,11 +80,11 @@ pub fn softsign_vjp<T: Float>(d: T, x: T) -> T {
 
 /// `x · f(x)` for an `f` that tends to `eˣ` for very negative x. There `f` is evaluated closer to 0, so that it isn't
 /// denormal, which would lose digits.
+#[op_fn]
 fn times_tail<T: Float>(x: T, f: impl Fn(T) -> T) -> T {
-    let (zero, one) = (T::zero(), T::one());
-    let is_far = x.less(lit(-80.0));
-    let near = T::select(is_far, lit(40.0), zero);
-    let scale = T::select(is_far, lit((-40.0_f64).exp()), one);
+    let is_far = x < -80.0;
+    let near = if is_far { 40.0 } else { 0.0 };
+    let scale = if is_far { (-40.0_f64).exp() } else { 1.0 };
     x * f(x + near) * scale
 }
 

@@ -163,7 +163,7 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
     let error = clause::shape(&list, "(x: [n]) -> [n]").expect_err("a list").to_string();
     assert!(error.contains("'x' is a list of tensors, which may have different dimensions"), "{error}");
     let error = clause::shape(&*registry::get("exp")?, "(x: [n]) -> [n]").expect_err("an element op").to_string();
-    assert!(error.contains("an element op cannot have a 'shape' clause; remove it"), "{error}");
+    assert!(error.contains("an element op cannot have a 'shape' clause; for rows, write 'R: Row'"), "{error}");
     Ok(())
 }
 

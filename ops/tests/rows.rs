@@ -64,3 +64,24 @@ fn an_optional_row_may_be_absent_along_any_axis() -> Result<()> {
     }
     opcheck(&weighted::op(), &[]).into_result()
 }
+
+#[op_fn]
+fn doubled<R: Row>(x: R) -> R {
+    2.0 * x
+}
+
+/// The output has a value for each element, but a helper hides this from the macro.
+#[custom_op(shape = (x: [.., n]) -> (total: [..]))]
+fn hidden<R: Row>(x: R) -> R {
+    doubled(x)
+}
+
+#[test]
+fn a_result_along_the_row_for_an_output_without_it_raises_and_names_both() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0], [1, 2])?;
+    let error = hidden::call(&x).expect_err("the result does not fit").to_string();
+    assert!(error.contains("op 'hidden'") && error.contains("'total'"), "{error}");
+    let finding = opcheck(&hidden::op(), &[]).into_result().expect_err("opcheck calls it").to_string();
+    assert!(finding.contains("'total'"), "{finding}");
+    Ok(())
+}

@@ -61,6 +61,19 @@ fn arguments() -> (Vec<f64>, Vec<f64>) {
     all.iter().flat_map(|x| all.iter().map(move |y| (*x, *y))).unzip()
 }
 
+/// A power by an attribute.
+#[custom_op]
+fn power<T: Num>(x: T, n: usize) -> T {
+    x.powi(n) + x.powi(2)
+}
+
+#[test]
+fn an_exponent_may_be_an_attribute() -> Result<()> {
+    let x = Tensor::from_vec(vec![2, 3], [2])?;
+    assert_eq!(power::call(&x, 3)?.to_vec::<i32>()?, [12, 36]);
+    opcheck(&power::op(), &[]).into_result()
+}
+
 /// `x.div_euclid(y)` of integers.
 #[custom_op]
 fn quotient<T: Real>(x: T, y: T) -> T {

@@ -18,3 +18,19 @@ fn mistakes_are_shown() {
         cases.compile_fail(format!("ui/{folder}/*.rs"));
     }
 }
+
+#[test]
+fn no_first_line_names_what_an_author_did_not_write() {
+    let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("ui")).unwrap();
+    let files =
+        folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap()).map(|file| file.unwrap().path());
+    let shown: Vec<_> = files.filter(|file| file.extension().is_some_and(|e| e == "stderr")).collect();
+    assert!(shown.len() > 300, "{} cases", shown.len());
+    for file in shown {
+        let text = fs::read_to_string(&file).unwrap();
+        let first = text.lines().next().unwrap_or_default().replace("minitensor::Tensor", "Tensor");
+        for internal in ["__private", "minitensor::", "trait bound `T: minitensor", "Symbol", "Dual", "Const:"] {
+            assert!(!first.contains(internal), "{}: {first}", file.display());
+        }
+    }
+}

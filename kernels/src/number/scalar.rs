@@ -55,7 +55,8 @@ pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element",
     label = "not an element",
-    note = "an op for one element takes `T` with `T: Float`, one for a row takes `R` with `R: Row`, one for a cell takes `&[T]`"
+    note = "an op for one element takes `T` with `T: Float`, one for a row takes `R` with `R: Row`, one for a cell takes `&[T]`",
+    note = "on tensors, call the op: `op::call(x)?`"
 )]
 pub trait Element: Copy {
     /// The result of a comparison.
@@ -90,7 +91,8 @@ pub trait Element: Copy {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to be a number",
     label = "not known to be a number",
-    note = "bound the dtype variable by `Num`, `Real`, `Int`, `Field` or `Float`"
+    note = "bound the dtype variable by `Num`, `Real`, `Int`, `Field` or `Float`",
+    note = "on tensors, call the op: `op::call(x)?`"
 )]
 pub trait Num:
     Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + AddAssign + SubAssign + MulAssign
@@ -130,7 +132,8 @@ pub trait Num:
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to be an ordered number",
     label = "not known to be ordered",
-    note = "bound the dtype variable by `Real`, `Int` or `Float`; complex numbers have no order"
+    note = "bound the dtype variable by `Real`, `Int` or `Float`; complex numbers have no order",
+    note = "on tensors, call the op: `op::call(x)?`"
 )]
 pub trait Real: Num {
     /// `self < other`.
@@ -211,7 +214,8 @@ pub trait Int: Real + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output 
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to be a floating-point or complex number",
     label = "not known to be floating-point or complex",
-    note = "bound the dtype variable by `Field` or `Float`"
+    note = "bound the dtype variable by `Field` or `Float`",
+    note = "on tensors, call the op: `op::call(x)?`"
 )]
 pub trait Field: Num + Div<Output = Self> + DivAssign + Neg<Output = Self> {
     /// `self / other` without intermediate overflow. `/` in an element body becomes this method. The `/` operator of
@@ -297,7 +301,8 @@ pub(crate) fn sigmoid_and_slope<S: Float>(x: S) -> (S, S) {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to be a floating-point number",
     label = "not known to be floating-point",
-    note = "bound the dtype variable by `Float`"
+    note = "bound the dtype variable by `Float`",
+    note = "on tensors, call the op: `op::call(x)?`"
 )]
 pub trait Float: Real + Field + Rem<Output = Self> {
     /// Not a number.

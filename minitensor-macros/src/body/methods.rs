@@ -116,6 +116,14 @@ pub const ROW_FUNCTIONS: &[&str] = &[
     "put",
 ];
 
+/// The methods that return two elements.
+pub const PAIRS: &[(&str, &[&str])] = &[("Field", &["sin_cos", "sigmoid_and_slope"])];
+
+/// Whether a name is a method of elements.
+pub fn is_known(name: &str) -> bool {
+    bound_of(name).is_some()
+}
+
 /// Whether a method returns an element.
 pub fn returns_element(name: &str) -> bool {
     METHODS.iter().any(|(_, names)| names.contains(&name))
@@ -178,7 +186,8 @@ pub fn renamed(name: &str, arguments: usize) -> &str {
     found.map_or(name, |(.., ours)| ours)
 }
 
-/// Methods that elements lack: each with what to write instead.
+/// Methods that elements lack: each with what to write instead. A trait of the user may add methods to elements, so the list has
+/// only other names of methods that elements have.
 pub const OTHER_METHODS: &[(&str, &str)] = &[
     // Rust.
     ("signum", "write `sign`, which is 0 at 0"),
@@ -194,6 +203,7 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("wrapping_sub", "write `x - y`, which wraps for integers"),
     ("wrapping_mul", "write `x * y`, which wraps for integers"),
     ("checked_div", "write `x / y`; a division by 0 is an infinity or NaN"),
+    ("into", "an element keeps its dtype; convert the tensor with another op"),
     ("to_bits", "a body is also run at numbers without bits; use a cell op, with `&[T]`"),
     // NumPy and PyTorch.
     ("absolute", "write `abs`"),
@@ -213,10 +223,28 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("mod", "write `remainder`"),
     ("power", "write `pow`"),
     ("reciprocal", "write `recip`"),
-    ("relu", "write `if x <= 0 { 0 } else { x }`"),
     ("rint", "write `round`"),
     ("rsub", "write `y - x`"),
     ("sgn", "write `sign`"),
+];
+
+/// Constants and functions that dtype variables lack: each with what to write instead.
+pub const OTHER_ITEMS: &[(&str, &str)] = &[
+    ("from_f64", "write the number itself; beside an element it becomes one"),
+    ("from_f32", "write the number itself; beside an element it becomes one"),
+    ("from_i64", "write the number itself; beside an element it becomes one"),
+    ("from_usize", "write the number itself; beside an element it becomes one"),
+    ("default", "write `0`"),
+    ("EPSILON", "write `T::epsilon()`"),
+    ("INFINITY", "write `T::infinity()`"),
+    ("MAX", "write `T::infinity()` if all dtypes are floats; the largest number differs between dtypes"),
+    ("MIN", "write `-T::infinity()` if all dtypes are floats; the smallest number differs between dtypes"),
+    ("NAN", "write `T::nan()`"),
+    ("NEG_INFINITY", "write `-T::infinity()`"),
+    ("ONE", "write `1`"),
+    ("PI", "write `std::f64::consts::PI`"),
+    ("E", "write `std::f64::consts::E`"),
+    ("ZERO", "write `0`"),
 ];
 
 /// Methods that rows lack: each with what to write instead.
@@ -224,10 +252,7 @@ pub const OTHER_ROW_METHODS: &[(&str, &str)] = &[
     ("any", "write `R::any(mask)`"),
     ("all", "write `R::all(mask)`"),
     ("average", "write `mean`"),
-    ("log_softmax", "write `x - x.logsumexp()`"),
-    ("norm", "write `x.square().sum().sqrt()`"),
     ("product", "write `prod`"),
-    ("softmax", "write `let e = (x - x.max().detach()).exp(); e / e.sum()`"),
     ("std", "write `x.var(0).sqrt()`; the argument is the correction"),
     ("variance", "write `x.var(0)`; the argument is the correction"),
 ];
@@ -264,16 +289,15 @@ pub fn arguments(name: &str) -> Option<usize> {
         "select" | "constant" | "zero" | "one" | "nan" | "infinity" | "epsilon" => None,
         _ if DATA_METHODS.contains(&name) => Some(1),
         _ => {
-            let is_known = METHODS.iter().chain(MASKS).any(|(_, names)| names.contains(&name));
             let of_rows = ROW_METHODS.iter().find(|(row, _)| *row == name).map(|(_, takes)| *takes);
-            if is_known { Some(0) } else { of_rows }
+            if is_known(name) { Some(0) } else { of_rows }
         }
     }
 }
 
 /// The bounds that have a method.
 pub fn bound_of(name: &str) -> Option<&'static str> {
-    let all = METHODS.iter().chain(MASKS).find(|(_, names)| names.contains(&name));
+    let all = METHODS.iter().chain(MASKS).chain(PAIRS).find(|(_, names)| names.contains(&name));
     all.map(|(bound, _)| *bound)
 }
 

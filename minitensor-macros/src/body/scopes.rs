@@ -15,6 +15,8 @@ pub struct Head {
     /// The level of the op. That of a helper depends on its parameters in the same way.
     pub level: Level,
     pub params: Vec<(Ident, ValueKind)>,
+    /// The dimensions that the `shape` clause names.
+    pub dims: Vec<String>,
     /// The types of parameters of elements and attributes.
     pub certain: Vec<(Ident, Certain)>,
     /// The types of the returned data, if the function returns only data.
@@ -56,6 +58,7 @@ impl Head {
             level: op.level,
             params,
             certain: certain(op),
+            dims: op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name.to_owned()).collect(),
             returned: returns.then_some(returned),
         }
     }

@@ -71,7 +71,7 @@ messages! {
     RETURNS: "an element op cannot return `{}`", "return `T`, `T::Mask` or a tuple of these";
     RETURNS_BOOL: "an element op cannot return `{}`", "return `T::Mask`, which is the result of a comparison and becomes a boolean tensor";
     RETURNS_NOTHING: "the op `{}` has no output", "return `T`, or change a parameter `&mut T`";
-    CELL_RETURNS: "a cell op cannot return `{}`", "return nothing or `Result<()>`; outputs are `&mut` parameters that the `shape` clause names";
+    CELL_RETURNS: "a cell op cannot return `{}`", "return nothing or `Result<()>`; outputs are `&mut` parameters that the `shape` clause names. For one element, take `T` instead of a reference; for reductions of rows, take `R` with `R: Row`";
     CELL_FILLS_NOTHING: "the op `{}` has no output", "add a parameter `out: &mut [T]`, and name it in the `shape` clause";
     TENSOR_RETURNS: "a tensor op cannot return `{}`", "return `Tensor`, a tuple of tensors, `Vec<Tensor>`, or a `Result` of one of these";
 
@@ -132,6 +132,13 @@ messages! {
     NO_MASK_METHOD: "masks have no method `{}`", "{}";
     ROW_METHOD: "`{}` reduces a row, but `{}` is one element", "write the op for rows: `fn op<R: Row>(x: R) -> R` with a clause such as `shape = (x: [.., n]) -> [.., n]`";
     SLICE_METHOD: "`{}` is a slice, which has no method `{}`", "write the op for rows, `R: Row`, or call a function of `minitensor::kernels::rows`, such as `rows::sum(x)`";
+    NO_ITEM: "`{}` has no `{}`", "{}";
+    MACHINE_FUNCTION: "`{}` takes machine numbers, but `{}` is an element", "write a method, such as `{}.{}(…)`";
+    RANGE: "a range cannot contain `{}`, which is an element", "compare it, as in `lo <= x && x < hi`";
+    INDEXED_BY_DATA: "a list cannot be indexed by the element `{}`", "each element would read another item; write a cell op with `&[T]`, or call the op `take` in a tensor op";
+    QUESTION_MARK: "`?` cannot leave the body of an op for elements or rows", "such a body cannot fail; state conditions as `where …`, or check them in a cell or tensor op";
+    DIMENSION: "the dimension `{}` is not in scope in the body", "write `{}`";
+    TENSOR_CALL: "`{}` takes tensors, but `{}` is an element", "call the function of the op, `{}(…)`";
     ARGUMENTS: "`{}` takes {}, got {}", "docs/defining-ops.md lists the methods of elements and rows";
     WEAK_BOUND: "`{}` is not defined for every dtype of `{}`", "bound `{}` by {} instead of `{}`{}";
     MIXED_DTYPES: "`{}` has the dtype `{}`, but `{}` has the dtype `{}`", "use the variable `{}` for both, so that they are promoted to one dtype";

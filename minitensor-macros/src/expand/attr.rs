@@ -86,8 +86,10 @@ pub fn read(attr: &Attribute, i: usize, attrs: &TokenStream) -> TokenStream {
     let (ty, at) = (without_lifetimes(&attr.ty), syn::Index::from(i));
     let optional = &attr.optional;
     match attr.kind {
-        AttrKind::Enum(_) if *optional => absent_or(attrs, i, quote!(__private::attr_enum::<#ty>(#attrs, #at)?)),
-        AttrKind::Enum(_) => quote!(__private::attr_enum::<#ty>(#attrs, #at)?),
+        AttrKind::Enum(_) => {
+            let read = enum_call(&ty, &quote!(read(#attrs, #at)?));
+            if *optional { absent_or(attrs, i, read) } else { read }
+        }
         AttrKind::Tuned(candidates) => {
             let first = candidates.first().map(|v| Literal::i64_unsuffixed(*v));
             quote!(__private::tuned::<#ty>(#attrs, #at, #first)?)
@@ -104,6 +106,15 @@ pub fn read_uniform(attr: &Attribute, i: usize, variable: &syn::Ident, attrs: &T
     if attr.optional { absent_or(attrs, i, read) } else { read }
 }
 
+/// Calls a method of `EnumOf`.
+fn enum_call(ty: &Type, call: &TokenStream) -> TokenStream {
+    quote!({
+        #[allow(unused_imports)]
+        use __private::{KnownEnum as _, UnknownEnum as _};
+        (&__private::EnumOf::<#ty>::NEW).#call
+    })
+}
+
 fn absent_or(attrs: &TokenStream, i: usize, read: TokenStream) -> TokenStream {
     let at = syn::Index::from(i);
     quote!(match #attrs[#at] {
@@ -115,7 +126,8 @@ fn absent_or(attrs: &TokenStream, i: usize, read: TokenStream) -> TokenStream {
 /// The `Attr` of the runtime for a value.
 pub fn write(attr: &Attribute) -> TokenStream {
     let ident = &attr.ident;
-    let word = quote!(__private::Attr::Str(__private::Cow::Borrowed(__private::AttrEnum::word(#ident))));
+    let word = enum_call(&attr.ty, &quote!(word(#ident)));
+    let word = quote!(__private::Attr::Str(__private::Cow::Borrowed(#word)));
     match (attr.kind, attr.optional) {
         (AttrKind::Enum(_), false) => word,
         (AttrKind::Enum(_), true) => quote!(#ident.map_or(__private::Attr::None, |#ident| #word)),

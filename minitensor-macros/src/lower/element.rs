@@ -28,11 +28,13 @@ pub struct Lowering<'a> {
     /// The `let`s that hold data although their initial value is a literal.
     pub promoted: BTreeSet<usize>,
     lets: usize,
+    /// The number of closures around the current expression.
+    closures: usize,
 }
 
 impl<'a> Lowering<'a> {
     pub fn new(head: &'a Head, rt: &'a TokenStream, promoted: BTreeSet<usize>) -> Self {
-        Lowering { head, rt, scopes: Scopes::new(head), errors: vec![], promoted, lets: 0 }
+        Lowering { head, rt, scopes: Scopes::new(head), errors: vec![], promoted, lets: 0, closures: 0 }
     }
 
     pub fn body(&mut self, block: &mut Block) {
@@ -232,10 +234,28 @@ impl<'a> Lowering<'a> {
                 syn::Lit::Float(_) => ValueKind::Float,
                 _ => ValueKind::Static,
             },
+            Expr::Path(path) if self.wrong_function(&path.path) => {
+                *expr = placeholder();
+                ValueKind::Data(None)
+            }
+            Expr::Path(path) if self.wrong_dimension(&path.path) => {
+                *expr = placeholder();
+                ValueKind::Static
+            }
+            Expr::Try(tried) if self.closures == 0 && self.head.returned.is_some() && !self.head.is_machine() => {
+                let at = tried.question_token;
+                self.mistake(expr, at, &messages::QUESTION_MARK, &[]);
+                ValueKind::Data(None)
+            }
             Expr::Path(path) => self.scopes.path(&path.path, self.head),
             Expr::Binary(_) => self.binary(expr),
             Expr::Unary(unary) if self.wrong_unary(&unary.op, &unary.expr) => {
                 *expr = placeholder();
+                ValueKind::Data(None)
+            }
+            Expr::Index(inner) if matches!(self.certain(&inner.index), Some(Certain::Element(_))) => {
+                let at = inner.index.clone();
+                self.mistake(expr, &at, &messages::INDEXED_BY_DATA, &[&shown(&at)]);
                 ValueKind::Data(None)
             }
             Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => {
@@ -310,7 +330,9 @@ impl<'a> Lowering<'a> {
                 let data =
                     if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
                 closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
+                self.closures += 1;
                 self.value(&mut closure.body, None);
+                self.closures -= 1;
                 self.scopes.pop();
                 ValueKind::Static
             }

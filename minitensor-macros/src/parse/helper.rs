@@ -96,7 +96,7 @@ fn of(function: &ItemFn, generics: Vec<Generic>, is_machine: bool) -> Head {
         _ => None,
     });
     let known = params.iter().filter_map(|(pattern, ty)| match pattern {
-        Pat::Ident(pattern) if level != Level::Cell => Some((pattern.ident.clone(), known(ty, &generics)?)),
+        Pat::Ident(pattern) => Some((pattern.ident.clone(), known(ty, level, &generics)?)),
         _ => None,
     });
     let (params, certain) = (named.collect(), known.collect());
@@ -104,7 +104,7 @@ fn of(function: &ItemFn, generics: Vec<Generic>, is_machine: bool) -> Head {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
-    Head { generics, level, params, certain, returned }
+    Head { generics, level, params, certain, dims: vec![], returned }
 }
 
 /// The kind of a parameter.
@@ -131,7 +131,11 @@ fn kind(ty: &Type, level: Level, generics: &[Generic]) -> ValueKind {
 }
 
 /// The type of a parameter of elements.
-fn known(ty: &Type, generics: &[Generic]) -> Option<Certain> {
+fn known(ty: &Type, level: Level, generics: &[Generic]) -> Option<Certain> {
+    if level == Level::Cell {
+        let is_slice = tensor(ty, generics, false).is_some_and(|t| t.core == Core::Slice);
+        return is_slice.then_some(Certain::Rust("a slice"));
+    }
     match (variable(ty, generics), option(ty)) {
         (Some(Elem::Generic(i)), _) => Some(Certain::Element(i)),
         (Some(Elem::Mask(i)), _) => Some(Certain::Mask(i)),

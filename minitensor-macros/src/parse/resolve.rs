@@ -225,7 +225,7 @@ fn restrict(generic: &mut Generic, types: &[Type], diag: &mut Diag) {
         match (dtype::of(ty), bound) {
             (Some(dtype), _) if generic.bound.dtypes.contains(dtype) => dtypes = dtypes.union(DTypeSet::of(&[dtype])),
             (Some(dtype), _) => {
-                diag.error(ty, &messages::DTYPE_OUTSIDE, &[&dtype.rust_name(), &generic.bound.name, &generic.ident]);
+                diag.error(ty, &messages::DTYPE_OUTSIDE, &[&dtype.rust_name(), &generic.ident, &generic.ident]);
             }
             (None, Some(bound)) => dtypes = dtypes.union(bound.dtypes),
             (None, None) => {

@@ -150,9 +150,10 @@ fn is_trait(ident: &Ident) -> bool {
 
 /// Removes wrong names, about which rustc would report other errors.
 pub fn strip_names(function: &mut ItemFn) {
+    let mut names = std::collections::HashSet::new();
     for arg in &mut function.sig.inputs {
         if let FnArg::Typed(arg) = arg
-            && matches!(&*arg.pat, Pat::Ident(pat) if is_value(&pat.ident))
+            && matches!(&*arg.pat, Pat::Ident(pat) if is_value(&pat.ident) || !names.insert(text(&pat.ident)))
         {
             *arg.pat = syn::parse_quote!(_);
         }

@@ -62,6 +62,27 @@ pub fn lit<T: Element>(value: impl Literal) -> T {
     T::constant(value.value())
 }
 
+/// An integer exponent: a literal or an attribute.
+pub trait Exponent {
+    #[doc(hidden)]
+    fn exponent(self) -> i64;
+}
+macro_rules! exponents {
+    ($($t:ty),*) => {$(
+        impl Exponent for $t {
+            #[inline(always)]
+            fn exponent(self) -> i64 { self as i64 }
+        }
+    )*};
+}
+exponents!(i32, i64, usize);
+
+/// `x.powi(n)`, where `n` is an integer of any type of attributes.
+#[inline(always)]
+pub fn exponent(n: impl Exponent) -> i64 {
+    n.exponent()
+}
+
 /// `if`/`else` on elements.
 #[inline(always)]
 pub fn select<T: Element>(condition: T::Mask, a: impl FnOnce() -> T, b: impl FnOnce() -> T) -> T {
@@ -120,12 +141,44 @@ pub fn tuned<A: for<'a> FromAttr<'a>>(attrs: &[Attr], index: usize, first: i64) 
     }
 }
 
-/// An attribute that is one of a set of words.
-#[inline]
-pub fn attr_enum<E: AttrEnum>(attrs: &[Attr], index: usize) -> Result<E> {
-    let word: &str = attr(attrs, index)?;
-    E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is not one of '{}'", E::WORDS.join("', '"))))
+/// An attribute that is one of a set of words. Its methods are those of [`KnownEnum`] if the type is an enum of attributes, else
+/// those of [`UnknownEnum`]. So a type that is none is one compile error, where the definition names its words.
+pub struct EnumOf<E>(std::marker::PhantomData<E>);
+impl<E> EnumOf<E> {
+    pub const NEW: EnumOf<E> = EnumOf(std::marker::PhantomData);
 }
+
+/// Reads and writes an enum of attributes.
+pub trait KnownEnum<E> {
+    #[doc(hidden)]
+    fn read(&self, attrs: &[Attr], index: usize) -> Result<E>;
+    #[doc(hidden)]
+    fn word(&self, variant: E) -> &'static str;
+}
+impl<E: AttrEnum> KnownEnum<E> for EnumOf<E> {
+    #[inline]
+    fn read(&self, attrs: &[Attr], index: usize) -> Result<E> {
+        let word: &str = attr(attrs, index)?;
+        E::from_word(word).ok_or_else(|| Error::value(format!("'{word}' is not one of '{}'", E::WORDS.join("', '"))))
+    }
+    #[inline]
+    fn word(&self, variant: E) -> &'static str {
+        variant.word()
+    }
+}
+
+/// The same methods for other types, in code that does not compile.
+pub trait UnknownEnum<E> {
+    #[doc(hidden)]
+    fn read(&self, _attrs: &[Attr], _index: usize) -> Result<E> {
+        unreachable!()
+    }
+    #[doc(hidden)]
+    fn word(&self, _variant: E) -> &'static str {
+        unreachable!()
+    }
+}
+impl<E> UnknownEnum<E> for &EnumOf<E> {}
 
 /// An optional `f64` attribute in a program. Its presence is known when the program is made, its value is not.
 pub fn given(attrs: &[Attr], index: usize, uniform: Symbol) -> Option<Symbol> {

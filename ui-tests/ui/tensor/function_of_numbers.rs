@@ -9,7 +9,8 @@ pub fn double<T: Num>(x: T) -> T {
 /// An op.
 #[custom_op]
 pub fn op(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    Ok(double(x))
+    let _ = double(x);
+    Ok(y.clone())
 }
 
 fn main() {}

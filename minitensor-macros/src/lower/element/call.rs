@@ -4,7 +4,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Ident};
 
-use super::{Lowering, placeholder, without_parens};
+use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::Level;
 use crate::body::methods::{DATA_METHODS, renamed};
 use crate::body::{ValueKind, is_compound, levels, mentions};
@@ -74,7 +74,10 @@ impl Lowering<'_> {
         }
         let is_wrong = match expr {
             Expr::MethodCall(call) => self.wrong_method(call),
-            Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path)),
+            Expr::Call(call) => {
+                let is_wrong = matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path));
+                is_wrong || self.wrong_machine_function(call) || self.wrong_tensor_call(call)
+            }
             _ => false,
         };
         if is_wrong {
@@ -122,6 +125,13 @@ impl Lowering<'_> {
             } else {
                 self.literal_argument(arg, value);
             }
+        }
+        if let Expr::MethodCall(call) = expr
+            && call.method == "powi"
+            && let Some(arg) = call.args.first_mut().filter(|arg| !is_literal(arg))
+        {
+            let (rt, bare) = (self.rt, without_parens(arg));
+            *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::exponent(#bare)));
         }
         if let Expr::MethodCall(call) = expr {
             self.coerce_beside(&mut call.receiver, before, variable, false);

@@ -79,7 +79,7 @@ impl Lowering<'_> {
             _ => return None,
         };
         let is_machine = self.head.is_machine();
-        self.head.generics.iter().position(|g| is_machine && elem.to_token_stream().to_string() == g.ident.to_string())
+        self.head.generics.iter().position(|g| is_machine && g.ident == elem.to_token_stream().to_string())
     }
 
     /// The items that a loop over an expression binds.
@@ -92,22 +92,22 @@ impl Lowering<'_> {
                 _ => UNKNOWN,
             },
             Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.items(&inner.expr),
-            Expr::MethodCall(call) => {
-                let (name, items) = (call.method.to_string(), self.items(&call.receiver));
-                match (name.as_str(), items) {
-                    (name, items) if SAME_ITEMS.contains(&name) => items,
-                    (name, Item::One(ValueKind::Data(variable))) if PARTS.contains(&name) => {
-                        Item::One(ValueKind::Many(variable))
-                    }
-                    ("enumerate" | "indexed_iter" | "indexed_iter_mut", items) => {
-                        Item::Pair(Box::new(UNKNOWN), Box::new(items))
-                    }
-                    ("zip", items) if call.args.len() == 1 => {
-                        Item::Pair(Box::new(items), Box::new(self.items(&call.args[0])))
-                    }
-                    _ => UNKNOWN,
-                }
+            Expr::MethodCall(call) => self.items_of_call(call),
+            _ => UNKNOWN,
+        }
+    }
+
+    fn items_of_call(&self, call: &syn::ExprMethodCall) -> Item {
+        let (name, items) = (call.method.to_string(), self.items(&call.receiver));
+        match (name.as_str(), items) {
+            (name, items) if SAME_ITEMS.contains(&name) => items,
+            (name, Item::One(ValueKind::Data(variable))) if PARTS.contains(&name) => {
+                Item::One(ValueKind::Many(variable))
             }
+            ("enumerate" | "indexed_iter" | "indexed_iter_mut", items) => {
+                Item::Pair(Box::new(UNKNOWN), Box::new(items))
+            }
+            ("zip", items) if call.args.len() == 1 => Item::Pair(Box::new(items), Box::new(self.items(&call.args[0]))),
             _ => UNKNOWN,
         }
     }
@@ -134,7 +134,7 @@ impl Lowering<'_> {
                     *expr = super::placeholder();
                     return ValueKind::Static;
                 }
-                let items = self.items(&Expr::MethodCall(call.clone()));
+                let items = self.items_of_call(call);
                 let each = self.items(&call.receiver);
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();

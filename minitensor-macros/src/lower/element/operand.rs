@@ -3,18 +3,17 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{BinOp, Expr, ExprBinary, ExprMethodCall, Ident, Lit, Macro, UnOp};
+use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Ident, Lit, Macro, UnOp};
 
 use super::Lowering;
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
-    DATA_METHODS, LIST_METHODS, MASKS, METHODS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments,
-    bound_of, bounds_with, renamed,
+    DATA_METHODS, LIST_METHODS, OTHER_ITEMS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments,
+    bound_of, bounds_with, is_known, renamed,
 };
 use crate::body::{Certain, certain};
 use crate::diag::{Message, error, messages};
 use minitensor_schema::message::counted;
-use minitensor_schema::suggestion::nearest;
 
 /// Macros that show values, and those that test them.
 const SHOWING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg", "format", "write", "writeln", "panic"];
@@ -57,7 +56,14 @@ impl Lowering<'_> {
         let is_known = |c: Option<Certain>| c.is_none_or(|c| matches!(c, Certain::Rust("a `bool`")));
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         if !is_data(left) && !is_data(right) {
-            return false;
+            // Neither an index nor an optional number has operators.
+            let is_arithmetic = matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_));
+            let has_none = |c| c == Some(Certain::Index) || is_arithmetic && c == Some(Certain::Optional);
+            return match (has_none(left), has_none(right)) {
+                (true, _) => left.is_some_and(|has| self.wrong_operand(&binary.left, has)),
+                (_, true) => right.is_some_and(|has| self.wrong_operand(&binary.right, has)),
+                _ => false,
+            };
         }
         for (operand, has) in [(&*binary.left, left), (&*binary.right, right)] {
             let Some(has) = has else { continue };
@@ -179,9 +185,15 @@ impl Lowering<'_> {
     pub fn wrong_method(&mut self, call: &ExprMethodCall) -> bool {
         let (name, given) = (call.method.to_string(), call.args.len());
         let ours = renamed(&name, given);
-        let is_ours = METHODS.iter().chain(MASKS).any(|(_, names)| names.contains(&ours));
+        let is_ours = is_known(ours);
         let of_rows = ROW_METHODS.contains(&(name.as_str(), given));
         let is_row = self.head.level == Level::Row;
+        if let Some(data) =
+            call.args.iter().find(|arg| matches!(self.certain(without_borrow(arg)), Some(Certain::Element(_))))
+            && is_range(&call.receiver)
+        {
+            return self.report(&call.receiver, &messages::RANGE, &[&shown(without_borrow(data))]);
+        }
         match self.certain(&call.receiver) {
             Some(Certain::Element(i)) => {
                 let other = OTHER_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
@@ -208,15 +220,7 @@ impl Lowering<'_> {
                     let takes = counted(takes, "argument");
                     return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
                 }
-                let names = METHODS.iter().chain(MASKS).flat_map(|(_, names)| names.iter().copied());
-                let row_names = ROW_METHODS.iter().filter(|_| is_row).map(|(name, _)| *name);
-                match nearest(&name, names.chain(row_names)).filter(|_| name.len() > 3) {
-                    Some(near) => {
-                        let help = format!("did you mean `{near}`?");
-                        self.report(&call.method, &messages::NO_METHOD, &[&name, &help])
-                    }
-                    None => false,
-                }
+                false
             }
             Some(Certain::Mask(_)) if matches!(name.as_str(), "any" | "all") && is_row => {
                 let variable = self.variable_name(0);
@@ -276,7 +280,44 @@ impl Lowering<'_> {
         false
     }
 
-    /// `T::any(…)` in an element op, `T::infinity()` where the bound lacks it.
+    /// A dimension of the `shape` clause, which is not in scope in a body.
+    pub fn wrong_dimension(&mut self, path: &syn::Path) -> bool {
+        let Some(name) = path.get_ident() else { return false };
+        if self.scopes.get(name).is_some() || !self.head.dims.contains(&text(name)) {
+            return false;
+        }
+        let instead = if self.head.is_machine() { "x.len()` or `x.shape()" } else { "x.count()" };
+        self.report(name, &messages::DIMENSION, &[name, &instead])
+    }
+
+    /// `relu::call(x)` in the body of an element or row op.
+    pub fn wrong_tensor_call(&mut self, call: &ExprCall) -> bool {
+        let Expr::Path(function) = &*call.func else { return false };
+        let mut names = function.path.segments.iter().rev().map(|s| &s.ident);
+        let (Some(last), Some(op)) = (names.next(), names.next()) else { return false };
+        let data =
+            call.args.iter().map(without_borrow).find(|arg| matches!(self.certain(arg), Some(Certain::Element(_))));
+        match data {
+            Some(data) if last == "call" => {
+                let called = shown(&call.func);
+                self.report(&call.func, &messages::TENSOR_CALL, &[&called, &shown(data), op])
+            }
+            _ => false,
+        }
+    }
+
+    /// `f64::max(x, y)`, `std::cmp::max(x, y)`
+    pub fn wrong_machine_function(&mut self, call: &ExprCall) -> bool {
+        let Expr::Path(function) = &*call.func else { return false };
+        let mut modules = function.path.segments.iter().rev().skip(1);
+        let is_machine = modules.any(|s| ["f32", "f64", "i32", "i64", "cmp"].iter().any(|name| s.ident == name));
+        let data = call.args.iter().find(|arg| matches!(self.certain(arg), Some(Certain::Element(_))));
+        let (true, Some(data), Some(last)) = (is_machine, data, function.path.segments.last()) else { return false };
+        let called = shown(&call.func);
+        self.report(&call.func, &messages::MACHINE_FUNCTION, &[&called, &shown(data), &shown(data), &last.ident])
+    }
+
+    /// `T::any(…)` in an element op, `T::infinity()` where the bound lacks it, `T::PI`.
     pub fn wrong_function(&mut self, path: &syn::Path) -> bool {
         let [variable, name] = &path.segments.iter().collect::<Vec<_>>()[..] else { return false };
         let Some(i) = self.head.generics.iter().position(|g| g.ident == variable.ident) else { return false };
@@ -284,6 +325,9 @@ impl Lowering<'_> {
         let called = name.ident.to_string();
         if self.head.is_machine() {
             return false;
+        }
+        if let Some((_, help)) = OTHER_ITEMS.iter().find(|(other, _)| *other == called) {
+            return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, help]);
         }
         if matches!(called.as_str(), "any" | "all") && !is_row {
             return self.report(&name.ident, &messages::ROW_METHOD, &[&called, &variable.ident]);
@@ -324,12 +368,29 @@ impl Lowering<'_> {
     }
 }
 
+fn is_range(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_range(&inner.expr),
+        expr => matches!(expr, Expr::Range(_)),
+    }
+}
+
+fn without_borrow(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Reference(inner) => &inner.expr,
+        expr => expr,
+    }
+}
+
 fn is_bitwise(op: &BinOp) -> bool {
     matches!(op, BinOp::BitAnd(_) | BinOp::BitOr(_) | BinOp::BitAndAssign(_) | BinOp::BitOrAssign(_))
 }
 
 /// The source of an expression in a message.
 pub fn shown(expr: &Expr) -> String {
+    if let Expr::Paren(inner) = expr {
+        return shown(&inner.expr);
+    }
     let tokens = expr.to_token_stream().to_string();
     let mut shown =
         tokens.replace(" . ", ".").replace("( ", "(").replace(" )", ")").replace(" (", "(").replace(" ,", ",");

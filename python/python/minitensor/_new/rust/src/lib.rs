@@ -46,10 +46,9 @@ pub fn rms_norm<R: Row>(x: R, weight: R, #[default = 1e-6] eps: f64) -> R {
 )]
 pub fn moving_average<T: Float>(x: &[T], #[default = 0.9] decay: f64, out: &mut [T]) {
     // A cell op: plain Rust over slices. The formula above is the gradient, composed of ops.
-    let decay: T = minitensor_plugin_sdk::kernels::lit(decay);
-    let mut average = T::zero();
+    let mut average: T = 0.0;
     for (out, x) in out.iter_mut().zip(x) {
-        average = decay * average + (T::one() - decay) * *x;
+        average = decay * average + (1.0 - decay) * *x;
         *out = average;
     }
 }

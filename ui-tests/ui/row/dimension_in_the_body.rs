@@ -1,9 +1,9 @@
 use minitensor::prelude::*;
 
 /// An op.
-#[custom_op(shape = (x: [.., n]) -> [.., n])]
+#[custom_op(shape = (x: [.., n]) -> [..])]
 pub fn op<R: Row>(x: R) -> R {
-    x.softmax()
+    x.sum() / n
 }
 
 fn main() {}

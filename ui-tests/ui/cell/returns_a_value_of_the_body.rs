@@ -3,7 +3,7 @@ use minitensor::prelude::*;
 /// An op.
 #[custom_op(shape = (x: [.., n]) -> [.., n], backward = none)]
 pub fn op<T: Float>(x: &[T], out: &mut [T]) {
-    x.iter().fold(T::zero(), |a, b| a + *b)
+    x[0]
 }
 
 fn main() {}
