@@ -80,6 +80,12 @@ fn clipped<T: Float>(x: T, limit: f64) -> T {
     if x > limit { limit } else { x }
 }
 
+/// Numbers may be converted explicitly.
+#[op_fn]
+pub fn scaled<T: Float>(x: T) -> T {
+    x * minitensor::kernels::lit(0.5) + minitensor::kernels::lit::<T>(0.25)
+}
+
 /// By helpers.
 #[custom_op(dtype = (x: T) -> (low: T, high: T))]
 pub fn parts_of<T: Float>(x: T, #[default = 0.5] limit: f64) -> (T, T) {
@@ -104,7 +110,7 @@ pub fn standardized_rows<R: Row>(x: R, at: R::Index, #[default = 1e-5] eps: f64)
 pub fn smoothed_cells<T: Float>(x: &[T], out: &mut [T], last: &mut T, #[default = 0.9] keep: f64) {
     *last = smoothed(x, out, keep);
     for o in out.iter_mut() {
-        *o = clipped(*o + 0.25, 2.0);
+        *o = clipped(*o + minitensor::kernels::lit::<T>(0.25), 2.0);
     }
 }
 
@@ -115,6 +121,7 @@ pub fn main() -> Result<()> {
     // A helper stays a function of numbers.
     assert_eq!(parts::split(1.0f32, 0.25, false), (0.25, 0.75));
     assert!(parts::is_outside(7i64, 0, 5));
+    assert_eq!(scaled(1.0), 0.75);
     let y = exp_like::call(&x, 3, Some(1.0))?.to_vec::<f64>()?;
     assert_eq!(y, [1.0 + 2.0 * (1.0 + 0.25 + 0.03125), 6.0]);
     let (out, last) = smoothed_cells::call(&Tensor::from_vec(vec![1.0, 3.0, 5.0], [1, 3])?, 0.5)?;

@@ -99,6 +99,10 @@ impl Lowering<'_> {
                 let are_elements = DATA_METHODS.contains(&renamed(&name, call.args.len()));
                 (receiver, &mut call.args, are_elements)
             }
+            // `minitensor::kernels::lit(0.5)`, which takes the number itself.
+            Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if is_lit(&path.path)) => {
+                return ValueKind::Data(self.only_variable());
+            }
             Expr::Call(call) => {
                 let callee = match &*call.func {
                     Expr::Path(path) if self.mentions_variable(&path.path) => ValueKind::Data(self.only_variable()),
@@ -162,9 +166,13 @@ impl Lowering<'_> {
     }
 
     /// `T::zero`, `helper::<T>`
-    pub fn mentions_variable(&self, path: &syn::Path) -> bool {
+    fn mentions_variable(&self, path: &syn::Path) -> bool {
         mentions(path.to_token_stream(), &|ident| self.head.generics.iter().any(|g| g.ident == *ident))
     }
+}
+
+fn is_lit(path: &syn::Path) -> bool {
+    path.segments.last().is_some_and(|s| s.ident == "lit")
 }
 
 /// The function of the runtime for a comparison.

@@ -167,7 +167,9 @@ impl Lowering<'_> {
                     call.args.iter_mut().for_each(|a| _ = self.value(a, None));
                     return ValueKind::Static;
                 };
-                let (path, is_constructor) = (path.path.clone(), self.mentions_variable(&path.path));
+                let path = path.path.clone();
+                // `T::zero()`
+                let is_constructor = self.head.generics.iter().any(|g| g.ident == path.segments[0].ident);
                 let last = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
                 let is_reduction =
                     REDUCTIONS.contains(&last.as_str()) && path.segments.iter().any(|s| s.ident == "rows");
