@@ -68,6 +68,7 @@ const _: () = {
             _dtypes: ::core::marker::PhantomData,
         })
     }
+    #[allow(clippy::multiple_bound_locations)]
     unsafe fn __recurrence_cells<
         T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
     >(
@@ -128,6 +129,7 @@ const _: () = {
             _ => __recurrence_kernel(dtypes),
         }
     }
+    #[allow(clippy::multiple_bound_locations)]
     unsafe fn __recurrence_vjp_vjp_cell<
         T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
     >(
@@ -335,6 +337,7 @@ const _: () = {
         },
     };
     static __PROGRAMS: __private::Programs = __private::Programs::new();
+    #[allow(clippy::multiple_bound_locations)]
     unsafe fn __recurrence_vjp_cell<
         T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
     >(

@@ -66,6 +66,7 @@ fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenS
         quote!([#name] => __private::Some(#lanes::<#ty>),)
     });
     quote! {
+        #[allow(clippy::multiple_bound_locations)]
         unsafe fn #lanes<#(#bounds),*>(
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
@@ -142,6 +143,7 @@ pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenSt
         if ident == variable { quote!(__private::Traced<#level>) } else { quote!(#ident) }
     });
     quote! {
+        #[allow(clippy::multiple_bound_locations)]
         unsafe fn #run<#(#bounds),*>(
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
