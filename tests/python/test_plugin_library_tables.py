@@ -87,7 +87,7 @@ TABLES = {
     ),
     '.shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
         "",
-        "op 'probe': shape clause: an element op cannot have a 'shape' clause; remove it; the inputs broadcast",
+        "op 'probe': shape clause: an element op cannot have a 'shape' clause; for rows, write 'R: Row'",
     ),
     ".body = MT_CELLS, .kernels = cell_kernels,": (CELLS, alone("a body of cells needs a shape, such as '")),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n) -> [.., n]"),': (

@@ -5,6 +5,7 @@ mod branch;
 mod call;
 mod machine;
 mod operand;
+mod statement;
 
 pub use operand::shown;
 
@@ -13,12 +14,12 @@ use std::collections::BTreeSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Expr, Pat, Stmt, Type, UnOp, parse_quote};
+use syn::{Block, Expr, UnOp, parse_quote};
 
-use crate::ast::{Elem, spelling};
-use crate::body::{Certain, Head, Scopes, ValueKind, certain, fraction};
+use crate::ast::Elem;
+use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
 use crate::diag::{Message, error, messages};
-use crate::dtype::{DType, DTypeSet};
+use crate::dtype::DTypeSet;
 
 pub struct Lowering<'a> {
     head: &'a Head,
@@ -101,97 +102,6 @@ impl<'a> Lowering<'a> {
     fn variables(&self) -> String {
         let names: Vec<_> = self.head.generics.iter().map(|g| format!("`{}`", g.ident)).collect();
         names.join(" or ")
-    }
-
-    // Blocks and statements.
-
-    fn block(&mut self, block: &mut Block, want: Option<&[Elem]>) -> ValueKind {
-        self.scopes.push();
-        let last = block.stmts.len().saturating_sub(1);
-        let mut value = ValueKind::Static;
-        for (i, stmt) in block.stmts.iter_mut().enumerate() {
-            match stmt {
-                Stmt::Local(local) => self.local(local),
-                Stmt::Expr(expr, semi) if i == last && semi.is_none() => value = self.value(expr, want),
-                Stmt::Expr(expr, _) => {
-                    self.value(expr, None);
-                }
-                Stmt::Macro(stmt) => _ = self.wrong_macro(&stmt.mac),
-                Stmt::Item(_) => {}
-            }
-        }
-        self.scopes.pop();
-        value
-    }
-
-    fn local(&mut self, local: &mut syn::Local) {
-        let id = self.lets;
-        self.lets += 1;
-        let Some(init) = &mut local.init else {
-            // Declared without a value and assigned later. It is assumed to be data.
-            let value = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
-            self.scopes.bind_pattern(&local.pat, value, Some(id));
-            return;
-        };
-        if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
-            && pattern.elems.len() == tuple.elems.len()
-        {
-            let values: Vec<_> = tuple.elems.iter_mut().map(|e| self.value(e, None)).collect();
-            for ((pattern, value), expr) in pattern.elems.iter().zip(values).zip(&mut tuple.elems) {
-                let value = self.promote(id, expr, value);
-                self.scopes.bind_pattern(pattern, value, Some(id));
-            }
-            return;
-        }
-        let annotated = match &local.pat {
-            Pat::Type(pattern) => self.annotation(&pattern.ty),
-            _ => None,
-        };
-        let many = match &local.pat {
-            Pat::Type(pattern) => self.many(&pattern.ty),
-            _ => None,
-        };
-        let known = certain::declared(&local.pat, self.head).or_else(|| self.certain(&init.expr));
-        if let (Pat::Type(pattern), Some(Certain::Element(_))) = (&local.pat, self.certain(&init.expr))
-            && DType::of_rust(&spelling(&pattern.ty)).is_some()
-            && spelling(&pattern.ty) != "f32"
-        {
-            self.errors.push(error(&pattern.ty, &messages::CONCRETE_LET, &[&spelling(&pattern.ty)]));
-        }
-        let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
-        if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
-            value = ValueKind::Data(Some(i));
-        }
-        if let Some(i) = many {
-            value = ValueKind::Many(Some(i));
-        }
-        let value = self.promote(id, &mut init.expr, value);
-        self.scopes.bind_pattern(&local.pat, value, Some(id));
-        let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
-        if let Pat::Ident(name) = pattern
-            && !self.head.is_machine()
-        {
-            self.scopes.know(&name.ident, known);
-        }
-    }
-
-    fn promote(&mut self, id: usize, expr: &mut Expr, value: ValueKind) -> ValueKind {
-        if !value.is_static() || !self.promoted.contains(&id) {
-            return value;
-        }
-        self.coerce_beside(expr, value, None, false);
-        ValueKind::Data(self.only_variable())
-    }
-
-    /// The dtype variable in the type of a `let`.
-    fn annotation(&mut self, ty: &Type) -> Option<Elem> {
-        let name = ty.to_token_stream().to_string().replace(' ', "");
-        if matches!(name.as_str(), "f32" | "f16" | "bf16") && !self.head.is_machine() {
-            self.errors.push(error(ty, &messages::CONCRETE_LET, &[&name]));
-        }
-        let generics = &self.head.generics;
-        let generic = generics.iter().position(|g| g.ident == name).map(Elem::Generic);
-        generic.or_else(|| generics.iter().position(|g| name == format!("{}::Mask", g.ident)).map(Elem::Mask))
     }
 
     // Expressions.
