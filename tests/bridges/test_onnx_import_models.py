@@ -344,6 +344,48 @@ def test_under_jit_each_run_chooses_a_branch():
     assert len(jitted.graphs) == 1
 
 
+def test_under_jit_sizes_that_nodes_compute_from_shapes_are_known():
+    model = parsed("""
+        f (float[n, m] x) => (float[k, l] y, float[i, j] ones, int64[p, q] at) {
+            rows_list = Shape <start = 0, end = 1> (x)
+            rows = Squeeze (rows_list)
+            columns_list = Shape <start = 1> (x)
+            zero = Constant <value = int64 {0}> ()
+            one = Constant <value = int64 {1}> ()
+            two = Constant <value_ints = [2]> ()
+            places = Range (zero, rows, one)
+            float_places = Cast <to = 1> (places)
+            column_of_places = Unsqueeze (float_places, one)
+            shifted = Add (x, column_of_places)
+            doubled = Mul (columns_list, two)
+            halves = Div (doubled, two)
+            minus = Constant <value_ints = [-1]> ()
+            flat = Concat <axis = 0> (minus, halves)
+            y = Reshape (shifted, flat)
+            size = Concat <axis = 0> (rows_list, doubled)
+            is_small = Less (size, doubled)
+            larger = Max (size, two)
+            chosen = Where (is_small, size, larger)
+            root = Constant <value_float = 2.0> ()
+            float_size = Cast <to = 1> (chosen)
+            squares = Pow (float_size, root)
+            roots = Sqrt (squares)
+            rounded = Round (roots)
+            whole = Cast <to = 7> (rounded)
+            mask = ConstantOfShape <value = float[1] {1.0}> (whole)
+            ones = Identity (mask)
+            small = ConstantOfShape <value = int64[1] {1}> (rows_list)
+            at = NonZero (small)
+        }""")
+    loaded = mt.onnx.load(model)
+    jitted = mt.jit(loaded)
+    for shape in ((2, 3), (4, 5)):
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        expected = onnxruntime(model, x)
+        assert_close(loaded(mt.Tensor(x)), expected)
+        assert_close(jitted(mt.Tensor(x)), expected)
+
+
 def test_gradients_flow_through_a_scan():
     model = mt.onnx.load(
         parsed("""

@@ -23,6 +23,10 @@ _ELEMENT_TYPES = {name: number for number, name in DTYPES.items()}
 _STRICTNESS = ("Known", "Fixed", "Text", "Tensor", "Value")
 
 
+#: How many graphs of a function are kept, for different shapes.
+MAX_GRAPHS = 64
+
+
 class FunctionCall:
     """A computation by the graph of a function."""
 
@@ -77,6 +81,8 @@ class TypedFunctionCall:
                 raise OnnxError(f"minitensor has no rule for this operator, and ONNX defines it for no ({shown})")
             body = FunctionProto()
             body.ParseFromString(data)
+            if len(self._graphs) == MAX_GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
             call = self._graphs[key] = FunctionCall(self._prepared(body))
         return call(node, inputs, scope)
 
