@@ -15,14 +15,12 @@ from .graph import Graph, Node
 from .narrow import NarrowTensor
 from .values import Value, described, is_text
 
-__all__ = ["FunctionCall", "TypedFunctionCall", "body_of"]
+__all__ = ["FunctionCall", "TypedFunctionCall", "attributes_of", "body_of"]
 
 _ELEMENT_TYPES = {name: number for number, name in DTYPES.items()}
 
 #: The strictest of what the readers of an input take.
 _STRICTNESS = ("Known", "Fixed", "Text", "Tensor", "Value")
-
-
 #: How many graphs of a function are kept, for different shapes.
 MAX_GRAPHS = 64
 
