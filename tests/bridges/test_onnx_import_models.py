@@ -344,6 +344,48 @@ def test_under_jit_each_run_chooses_a_branch():
     assert len(jitted.graphs) == 1
 
 
+def test_under_jit_sizes_that_nodes_compute_from_shapes_are_known():
+    model = parsed("""
+        f (float[n, m] x) => (float[k, l] y, float[i, j] ones, int64[p, q] at) {
+            rows_list = Shape <start = 0, end = 1> (x)
+            rows = Squeeze (rows_list)
+            columns_list = Shape <start = 1> (x)
+            zero = Constant <value = int64 {0}> ()
+            one = Constant <value = int64 {1}> ()
+            two = Constant <value_ints = [2]> ()
+            places = Range (zero, rows, one)
+            float_places = Cast <to = 1> (places)
+            column_of_places = Unsqueeze (float_places, one)
+            shifted = Add (x, column_of_places)
+            doubled = Mul (columns_list, two)
+            halves = Div (doubled, two)
+            minus = Constant <value_ints = [-1]> ()
+            flat = Concat <axis = 0> (minus, halves)
+            y = Reshape (shifted, flat)
+            size = Concat <axis = 0> (rows_list, doubled)
+            is_small = Less (size, doubled)
+            larger = Max (size, two)
+            chosen = Where (is_small, size, larger)
+            root = Constant <value_float = 2.0> ()
+            float_size = Cast <to = 1> (chosen)
+            squares = Pow (float_size, root)
+            roots = Sqrt (squares)
+            rounded = Round (roots)
+            whole = Cast <to = 7> (rounded)
+            mask = ConstantOfShape <value = float[1] {1.0}> (whole)
+            ones = Identity (mask)
+            small = ConstantOfShape <value = int64[1] {1}> (rows_list)
+            at = NonZero (small)
+        }""")
+    loaded = mt.onnx.load(model)
+    jitted = mt.jit(loaded)
+    for shape in ((2, 3), (4, 5)):
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        expected = onnxruntime(model, x)
+        assert_close(loaded(mt.Tensor(x)), expected)
+        assert_close(jitted(mt.Tensor(x)), expected)
+
+
 def test_gradients_flow_through_a_scan():
     model = mt.onnx.load(
         parsed("""
@@ -451,3 +493,42 @@ def test_names_that_a_module_cannot_have_are_changed():
     loaded = mt.onnx.load(model)
     assert {name for name, _ in loaded.named_parameters()} == {"forward_", "a", "a_b", "x._", "training_", "inputs_"}
     assert loaded(mt.zeros(1)).item() == sum(k + 1 for k, name in enumerate(names) if name)
+
+
+#: Operators that move elements, with other inputs and attributes, and what NumPy computes.
+MOVES = {
+    "Transpose": ([], {"perm": [1, 0]}, lambda x: x.T),
+    "Reshape": ([[3, -1]], {}, lambda x: x.reshape(3, -1)),
+    "Flatten": ([], {"axis": 0}, lambda x: x.reshape(1, -1)),
+    "Unsqueeze": ([[0]], {}, lambda x: x[None]),
+    "Slice": ([[1], [100], [1], [2]], {}, lambda x: x[:, 1::2]),
+    "Gather": ([[2, 0, -1]], {"axis": 1}, lambda x: x[:, [2, 0, -1]]),
+    "Tile": ([[2, 1]], {}, lambda x: np.tile(x, (2, 1))),
+    "Expand": ([[2, 1, 1]], {}, lambda x: np.broadcast_to(x, (2, *x.shape))),
+}
+
+
+@pytest.mark.parametrize("op", MOVES)
+def test_strings_and_narrow_numbers_are_moved_as_numbers_are(op):
+    import ml_dtypes
+
+    others, attributes, expected = MOVES[op]
+    numbers = np.arange(12).reshape(3, 4) - 6
+    for x, kind in [
+        (np.array([[f"s{k}" for k in row] for row in numbers], dtype=object), TensorProto.STRING),
+        (numbers.astype(ml_dtypes.int4), TensorProto.INT4),
+        (numbers.astype(ml_dtypes.float8_e4m3fn), TensorProto.FLOAT8E4M3FN),
+    ]:
+        names = [f"i{k}" for k in range(len(others))]
+        graph = helper.make_graph(
+            [helper.make_node(op, ["x", *names], ["y"], **attributes)],
+            "moves",
+            [helper.make_tensor_value_info("x", kind, [3, 4])],
+            [helper.make_tensor_value_info("y", kind, [None] * expected(x).ndim)],
+            [numpy_helper.from_array(np.array(v, dtype="int64"), n) for n, v in zip(names, others, strict=True)],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+        found = mt.onnx.load(model)(x)
+        found = found if kind == TensorProto.STRING else found.numpy()
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(found, expected(x))

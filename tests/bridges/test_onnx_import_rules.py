@@ -139,6 +139,12 @@ def resize(s):
     return [x, None, None, sizes], attributes
 
 
+def smooth_resize(s):
+    inputs, attributes = resize(s)
+    attributes["mode"] = s.pick("linear", "cubic")
+    return inputs, attributes | {"antialias": 1, "exclude_outside": s.i(0, 1)}
+
+
 def grid_sample(s):
     rank = s.i(2, 3)
     mode = s.pick("linear", "nearest", "cubic") if rank == 2 else s.pick("linear", "nearest")
@@ -283,6 +289,7 @@ SAMPLES = [
     ("LSTM", 14, lstm),
     ("Resize", 13, resize),
     ("Resize", 19, resize),
+    ("Resize", 19, smooth_resize),
     ("GridSample", 20, grid_sample),
     ("Slice", 13, slices),
     ("Pad", 13, pad),

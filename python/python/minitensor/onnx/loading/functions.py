@@ -15,12 +15,14 @@ from .graph import Graph, Node
 from .narrow import NarrowTensor
 from .values import Value, described, is_text
 
-__all__ = ["FunctionCall", "TypedFunctionCall", "body_of"]
+__all__ = ["FunctionCall", "TypedFunctionCall", "attributes_of", "body_of"]
 
 _ELEMENT_TYPES = {name: number for number, name in DTYPES.items()}
 
 #: The strictest of what the readers of an input take.
 _STRICTNESS = ("Known", "Fixed", "Text", "Tensor", "Value")
+#: How many graphs of a function are kept, for different shapes.
+MAX_GRAPHS = 64
 
 
 class FunctionCall:
@@ -77,6 +79,8 @@ class TypedFunctionCall:
                 raise OnnxError(f"minitensor has no rule for this operator, and ONNX defines it for no ({shown})")
             body = FunctionProto()
             body.ParseFromString(data)
+            if len(self._graphs) == MAX_GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
             call = self._graphs[key] = FunctionCall(self._prepared(body))
         return call(node, inputs, scope)
 

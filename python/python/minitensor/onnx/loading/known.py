@@ -6,6 +6,7 @@ if all of its inputs are known and it is in the table; all others are computed w
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -59,6 +60,17 @@ def _mod(a: Known, b: Known, fmod: int = 0) -> Known:
     return np.fmod(a, b) if fmod else np.mod(a, b)
 
 
+def _pow(x: Known, y: Known) -> Known:
+    if x.dtype.kind != "f" and (y < 0).any():
+        raise _Unknown
+    return np.asarray(np.power(x, y)).astype(x.dtype)
+
+
+def _tile(x: Known, repeats: Known) -> Known:
+    _size([n * r for n, r in zip(x.shape, repeats.tolist(), strict=True)])
+    return np.tile(x, repeats.tolist())
+
+
 def _cast(x: Known, to: int) -> Known:
     dtype = DTYPES.get(to, "bfloat16")
     if dtype == "bfloat16" or not dtype.startswith("float") and not np.isfinite(x).all():
@@ -82,8 +94,8 @@ def _slice(x: Known, starts: Known, ends: Known, axes: Known | None = None, step
     return x[tuple(index)]
 
 
-def _squeeze(x: Known, axes: Known) -> Known:
-    return np.squeeze(x, tuple(axes.tolist()))
+def _squeeze(x: Known, axes: Known | None = None) -> Known:
+    return np.squeeze(x, None if axes is None else tuple(axes.reshape(-1).tolist()))
 
 
 def _unsqueeze(x: Known, axes: Known) -> Known:
@@ -159,19 +171,25 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "Mod": _mod,
     "Mul": np.multiply,
     "Neg": np.negative,
+    "NonZero": lambda x: np.array(np.nonzero(np.atleast_1d(x)), dtype="int64"),
     "Not": np.logical_not,
     "Or": np.logical_or,
+    "Pow": _pow,
     "Range": _range,
     "ReduceMax": _reduction(np.max),
     "ReduceMin": _reduction(np.min),
     "ReduceProd": _reduction(np.prod),
     "ReduceSum": _reduction(np.sum),
     "Reshape": _reshape,
+    "Round": _same(np.round),
+    "Sign": np.sign,
     "Slice": _slice,
     "Split": _split,
     "Squeeze": _squeeze,
     "Sqrt": _same(np.sqrt),
     "Sub": np.subtract,
+    "Sum": lambda *xs: functools.reduce(np.add, xs),
+    "Tile": _tile,
     "Transpose": lambda x, perm=None: np.transpose(x, perm),
     "Unsqueeze": _unsqueeze,
     "Where": np.where,
