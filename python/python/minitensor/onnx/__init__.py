@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ..ir import IR
     from ..tracing import Jitted
 
-__all__ = ["export"]
+from .exporting import ExportError
+
+__all__ = ["ExportError", "export"]
 
 
 def _expect_onnx(function: str) -> None:
