@@ -57,6 +57,13 @@ def test_functions_that_a_graph_cannot_repeat(path):
     refuses(path, cond, X, error=RuntimeError, message="mt.cond")
 
 
+def test_derivatives(path):
+    second = mt.jit(lambda x: mt.grad([mt.grad([x.tanh().sum()], [x], create_graph=True)[0].sum()], [x]))
+    refuses(path, second, X, error=RuntimeError, message="computes a gradient .op 'tanh.vjp.vjp'")
+    backward = mt.jit(lambda x: x.sum().backward())
+    refuses(path, backward, X, error=RuntimeError, message="stores the gradients of tensors, as by backward")
+
+
 def test_random_numbers(path):
     message = r"node 'dropout1' \(op 'dropout'\): it draws random numbers, .*; export the model in evaluation mode"
     refuses(path, mt.jit(lambda x: mt.ops.dropout(x)), X, message=message)

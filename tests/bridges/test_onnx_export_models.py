@@ -265,6 +265,19 @@ def test_a_change_of_an_argument_is_not_kept_and_warns(path):
     expect_close(run(path, [mt.ones(3, dtype="int64")]), [mt.full((3,), 4, dtype="int64")])
 
 
+def test_a_step_of_training(path):
+    first, bias, second = (mt.randn(*shape, requires_grad=True) for shape in ((3, 8), (8,), (8, 2)))
+    target = mt.Tensor([0, 1, 1, 0], dtype="int64")
+
+    def step(x):
+        h = mt.ops.layer_norm(mt.ops.gelu(x @ first + bias))
+        loss = mt.ops.cross_entropy(mt.ops.swish(h) @ second, target)
+        gradients = mt.grad([loss], [first, bias, second])
+        return loss, [p.detach() - 0.1 * g for p, g in zip((first, bias, second), gradients, strict=True)]
+
+    expect_same(path, step, [mt.randn(4, 3)])
+
+
 def test_jitted_functions_and_their_graphs(path):
     weight = mt.randn(3, 2, requires_grad=True)
     function = mt.jit(lambda a, b=2.0: a @ weight * b)
