@@ -15,11 +15,7 @@ from onnx_runs import expect_close, expect_same, run
 import minitensor as mt
 from minitensor import ir, nn
 
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("exports_quickly")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Custom ops in exports to ONNX: as functions, or as nodes of a domain of their own."""
 
 import math
-import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -20,19 +19,7 @@ from c_plugin import library, loaded  # noqa: E402
 from python_plugin import plugin  # noqa: E402
 from test_plugin_library_programs import MASKED, SCALED, writing  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
-@pytest.fixture(autouse=True)
-def _no_ops_stay():
-    before = set(mt.list_custom_ops_py())
-    yield
-    for name in set(mt.list_custom_ops_py()) - before:
-        mt.unregister_custom_op_py(name)
+pytestmark = pytest.mark.usefixtures("exports_quickly", "registered")
 
 
 @pytest.fixture

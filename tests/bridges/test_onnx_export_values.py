@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import re
 from pathlib import Path
 
@@ -22,11 +21,7 @@ from onnx_runs import expect_same
 
 import minitensor as mt
 
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("exports_quickly")
 
 
 @pytest.fixture
