@@ -237,6 +237,15 @@ def test_an_op_with_a_gradient_in_python_is_a_function_of_the_calls_that_it_make
     expect_same(path, model, [mt.randn(4, 3)], [mt.randn(7, 3)], export=dynamic)
 
 
+@pytest.mark.parametrize("backward", [None, lambda ctx, grad: grad])
+def test_half_results_of_an_op_in_python_are_rounded_as_in_minitensor(path, backward):
+    @mt.custom_op(name="exported::shifted", backward=backward)
+    def shifted(x):
+        return (x * x + 1000.0) - 1000.0
+
+    expect_same(path, lambda x: shifted(x) * 2, [mt.randn(50).astype("float16")], atol=1e-4)
+
+
 def test_functions_in_float64_are_computed_in_float64(path):
     @mt.element_op(name="exported::precise")
     def precise(x):
