@@ -130,6 +130,15 @@ def test_other_dtypes(path, dtype):
     expect_same(path, model, [mt.randn(5, 4).astype(dtype)])
 
 
+def test_a_model_is_always_exported_to_the_same_bytes(path):
+    model = Convolutional()
+    files = set()
+    for _ in range(2):
+        mt.onnx.export(model, path, mt.zeros(2, 3, 9, 8), dynamic={0: "batch"})
+        files.add(path.read_bytes())
+    assert len(files) == 1
+
+
 def test_names_are_those_of_parameters_and_results(path):
     class Model(nn.Module):
         def __init__(self):
