@@ -122,6 +122,12 @@ def test_rows_with_special_values(name, dtype, path):
     expect_same(path, OVER_ROWS[name], [mt.Tensor(ROWS, dtype="float64").astype(dtype)])
 
 
+def test_slices_are_those_of_python(path):
+    bounds = [None, -9, -5, -4, -1, 0, 2, 4, 9]
+    chosen = [slice(a, b, step) for a in bounds for b in bounds for step in (1, 2, -1, -3)]
+    expect_same(path, lambda x: [mt.ops.slice(x, 1, c.start, c.stop, c.step) for c in chosen], [mt.randn(2, 5)])
+
+
 def test_empty_rows(path):
     x = mt.zeros(2, 0)
     expect_same(
