@@ -246,6 +246,19 @@ def test_half_results_of_an_op_in_python_are_rounded_as_in_minitensor(path, back
     expect_same(path, lambda x: shifted(x) * 2, [mt.randn(50).astype("float16")], atol=1e-4)
 
 
+def test_the_function_of_an_op_may_be_any_callable(path):
+    class Halved:
+        __slots__ = ()
+        __name__ = "halved"
+
+        def __call__(self, x):
+            return x / 2
+
+    halved = mt.CustomOpBuilder("exported::halved", 1).forward(Halved()).backward(lambda ctx, g: g).register()
+    with pytest.warns(UserWarning, match="'exported::halved' .domain 'exported'.: it has no program"):
+        mt.onnx.export(mt.jit(lambda x: halved(x)), path, mt.ones(3))
+
+
 def test_functions_in_float64_are_computed_in_float64(path):
     @mt.element_op(name="exported::precise")
     def precise(x):
