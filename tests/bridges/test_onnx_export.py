@@ -1,7 +1,6 @@
 """Every registered op, exported to ONNX and run by onnxruntime."""
 
 import doctest
-import os
 
 import pytest
 from minitensor._minitensor import _op_names
@@ -9,6 +8,9 @@ from onnx_runs import call_of, expect_close, run
 from sample_calls import call_ours, flat, mapped, samples
 
 import minitensor as mt
+
+pytestmark = pytest.mark.usefixtures("exports_quickly")
+
 
 NAMES = _op_names()
 DTYPES = ["float64", "float32", "float16", "bfloat16", "bool", "int8", "int16", "int32", "int64"]
@@ -58,12 +60,6 @@ def calls(name, dtype):
         known.add(seen)
         if not isinstance(expected, Exception) and not any(t.dtype.is_complex for t in flat(inputs)):
             yield sample, expected
-
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_EXPORTED])

@@ -6,7 +6,6 @@ import sys
 
 import onnx
 import pytest
-from minitensor.onnx.exporting import ExportError
 
 import minitensor as mt
 from minitensor import ir, nn
@@ -58,6 +57,13 @@ def test_functions_that_a_graph_cannot_repeat(path):
     refuses(path, cond, X, error=RuntimeError, message="mt.cond")
 
 
+def test_derivatives(path):
+    second = mt.jit(lambda x: mt.grad([mt.grad([x.tanh().sum()], [x], create_graph=True)[0].sum()], [x]))
+    refuses(path, second, X, error=RuntimeError, message="computes a gradient .op 'tanh.vjp.vjp'")
+    backward = mt.jit(lambda x: x.sum().backward())
+    refuses(path, backward, X, error=RuntimeError, message="stores the gradients of tensors, as by backward")
+
+
 def test_random_numbers(path):
     message = r"node 'dropout1' \(op 'dropout'\): it draws random numbers, .*; export the model in evaluation mode"
     refuses(path, mt.jit(lambda x: mt.ops.dropout(x)), X, message=message)
@@ -90,6 +96,8 @@ def test_graphs(path):
     wrong = ir.TensorMeta("y", (4,), "float32")
     graph = ir.IR("graph", [x], [], [ir.OpNode("y", "minitensor.exp", [x], [wrong])], [wrong])
     refuses(path, graph, message="does not accept the graph")
+    graph = ir.IR("graph", [x], [], [ir.OpNode("y", "minitensor.exp", [x], [y])], [y], updates={"x": "y"})
+    refuses(path, graph, message="the model changes x, .*; extract it in evaluation mode")
 
 
 def test_a_folder_that_does_not_exist(path):
@@ -120,7 +128,7 @@ def test_a_graph_that_onnx_rejects_is_not_written(path, monkeypatch):
         raise onnx.checker.ValidationError("a reason")
 
     monkeypatch.setattr(onnx.checker, "check_model", check)
-    refuses(path, nn.Linear(3, 2), X, message="does not accept the graph: a reason", error=ExportError)
+    refuses(path, nn.Linear(3, 2), X, message="does not accept the graph: a reason", error=mt.onnx.ExportError)
 
 
 WITHOUT_ONNX = """

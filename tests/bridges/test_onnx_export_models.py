@@ -9,18 +9,13 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from minitensor.onnx.exporting import ExportError
 from minitensor.torch_ir import extract_ir
 from onnx_runs import expect_close, expect_same, run
 
 import minitensor as mt
 from minitensor import ir, nn
 
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("exports_quickly")
 
 
 @pytest.fixture
@@ -133,6 +128,15 @@ def test_other_dtypes(path, dtype):
     for part in (model.first, model.second):
         part.weight, part.bias = (t.detach().astype(dtype).requires_grad_() for t in (part.weight, part.bias))
     expect_same(path, model, [mt.randn(5, 4).astype(dtype)])
+
+
+def test_a_model_is_always_exported_to_the_same_bytes(path):
+    model = Convolutional()
+    files = set()
+    for _ in range(2):
+        mt.onnx.export(model, path, mt.zeros(2, 3, 9, 8), dynamic={0: "batch"})
+        files.add(path.read_bytes())
+    assert len(files) == 1
 
 
 def test_names_are_those_of_parameters_and_results(path):
@@ -248,7 +252,7 @@ def test_random_changes_in_place_are_exported_or_rejected(path):
         try:
             expect_same(path, lambda x, seed=seed: with_random_changes(x, seed), [mt.randn(2, 3, 4)])
             exported += 1
-        except ExportError as error:
+        except mt.onnx.ExportError as error:
             assert "view or a copy" in str(error)
         except RuntimeError as error:
             # minitensor does not record such a change.
@@ -264,6 +268,19 @@ def test_a_change_of_an_argument_is_not_kept_and_warns(path):
     with pytest.warns(UserWarning, match="changes x in place.*does not keep the change"):
         mt.onnx.export(mt.jit(function), path, mt.ones(3, dtype="int64"))
     expect_close(run(path, [mt.ones(3, dtype="int64")]), [mt.full((3,), 4, dtype="int64")])
+
+
+def test_a_step_of_training(path):
+    first, bias, second = (mt.randn(*shape, requires_grad=True) for shape in ((3, 8), (8,), (8, 2)))
+    target = mt.Tensor([0, 1, 1, 0], dtype="int64")
+
+    def step(x):
+        h = mt.ops.layer_norm(mt.ops.gelu(x @ first + bias))
+        loss = mt.ops.cross_entropy(mt.ops.swish(h) @ second, target)
+        gradients = mt.grad([loss], [first, bias, second])
+        return loss, [p.detach() - 0.1 * g for p, g in zip((first, bias, second), gradients, strict=True)]
+
+    expect_same(path, step, [mt.randn(4, 3)])
 
 
 def test_jitted_functions_and_their_graphs(path):

@@ -1,7 +1,6 @@
 """Custom ops in exports to ONNX: as functions, or as nodes of a domain of their own."""
 
 import math
-import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -20,19 +19,7 @@ from c_plugin import library, loaded  # noqa: E402
 from python_plugin import plugin  # noqa: E402
 from test_plugin_library_programs import MASKED, SCALED, writing  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
-@pytest.fixture(autouse=True)
-def _no_ops_stay():
-    before = set(mt.list_custom_ops_py())
-    yield
-    for name in set(mt.list_custom_ops_py()) - before:
-        mt.unregister_custom_op_py(name)
+pytestmark = pytest.mark.usefixtures("exports_quickly", "registered")
 
 
 @pytest.fixture
@@ -248,6 +235,28 @@ def test_an_op_with_a_gradient_in_python_is_a_function_of_the_calls_that_it_make
     assert [list(f.input) for f in exported.functions] == [["x"], ["x", "y"], ["xs_0", "xs_1", "xs_2"]]
     dynamic = {"dynamic": {0: "n"}}
     expect_same(path, model, [mt.randn(4, 3)], [mt.randn(7, 3)], export=dynamic)
+
+
+@pytest.mark.parametrize("backward", [None, lambda ctx, grad: grad])
+def test_half_results_of_an_op_in_python_are_rounded_as_in_minitensor(path, backward):
+    @mt.custom_op(name="exported::shifted", backward=backward)
+    def shifted(x):
+        return (x * x + 1000.0) - 1000.0
+
+    expect_same(path, lambda x: shifted(x) * 2, [mt.randn(50).astype("float16")], atol=1e-4)
+
+
+def test_the_function_of_an_op_may_be_any_callable(path):
+    class Halved:
+        __slots__ = ()
+        __name__ = "halved"
+
+        def __call__(self, x):
+            return x / 2
+
+    halved = mt.CustomOpBuilder("exported::halved", 1).forward(Halved()).backward(lambda ctx, g: g).register()
+    with pytest.warns(UserWarning, match="'exported::halved' .domain 'exported'.: it has no program"):
+        mt.onnx.export(mt.jit(lambda x: halved(x)), path, mt.ones(3))
 
 
 def test_functions_in_float64_are_computed_in_float64(path):

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import re
 from pathlib import Path
 
@@ -22,11 +21,7 @@ from onnx_runs import expect_same
 
 import minitensor as mt
 
-
-@pytest.fixture(autouse=True)
-def _writes_are_not_flushed(monkeypatch):
-    """Waiting for the disk would take most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("exports_quickly")
 
 
 @pytest.fixture
@@ -125,6 +120,12 @@ OVER_ROWS = {
 @pytest.mark.parametrize("name", OVER_ROWS)
 def test_rows_with_special_values(name, dtype, path):
     expect_same(path, OVER_ROWS[name], [mt.Tensor(ROWS, dtype="float64").astype(dtype)])
+
+
+def test_slices_are_those_of_python(path):
+    bounds = [None, -9, -5, -4, -1, 0, 2, 4, 9]
+    chosen = [slice(a, b, step) for a in bounds for b in bounds for step in (1, 2, -1, -3)]
+    expect_same(path, lambda x: [mt.ops.slice(x, 1, c.start, c.stop, c.step) for c in chosen], [mt.randn(2, 5)])
 
 
 def test_empty_rows(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import inspect
@@ -207,7 +208,9 @@ def _build(
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
     op = _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
     key = hash(op)
-    _FORWARDS[key] = weakref.ref(forward, lambda _: _FORWARDS.pop(key, None))
+    # A callable object may not support weak references.
+    with contextlib.suppress(TypeError):
+        _FORWARDS[key] = weakref.ref(forward, lambda _: _FORWARDS.pop(key, None))
     return op
 
 

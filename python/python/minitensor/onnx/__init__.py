@@ -21,21 +21,27 @@ if TYPE_CHECKING:
     from .._minitensor import Graph, Tensor
     from ..ir import IR
     from ..tracing import Jitted
+    from .exporting.error import ExportError
     from .loading.error import OnnxError
     from .loading.model import OnnxModel
     from .loading.narrow import NarrowTensor
 
-__all__ = ["NarrowTensor", "OnnxError", "OnnxModel", "export", "load"]
+__all__ = ["ExportError", "NarrowTensor", "OnnxError", "OnnxModel", "export", "load"]
 
 # The modules are imported when they are used: most programs read no ONNX, and `onnx` need not be installed.
 
 
-_CLASSES = {"NarrowTensor": "narrow", "OnnxError": "error", "OnnxModel": "model"}
+_CLASSES = {
+    "ExportError": "exporting.error",
+    "NarrowTensor": "loading.narrow",
+    "OnnxError": "loading.error",
+    "OnnxModel": "loading.model",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _CLASSES:
-        return getattr(importlib.import_module(f"{__name__}.loading.{_CLASSES[name]}"), name)
+        return getattr(importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

@@ -124,14 +124,14 @@ Operand = Value | bool | int | float
 class Builder:
     """Writes nodes."""
 
-    def __init__(self, functions: Functions, prefix: str = "") -> None:
+    def __init__(self, functions: Functions) -> None:
         self.nodes: list[onnx.NodeProto] = []
         #: The functions of the model.
         self.functions = functions
         #: The domains of the nodes.
         self.domains: set[str] = {""}
         #: The beginning of the names of values.
-        self.prefix = prefix
+        self.prefix = ""
         #: The names that are taken.
         self.taken: set[str] = set()
         self._constants: dict[tuple[Any, ...], Value] = {}

@@ -24,7 +24,7 @@ def call_composite(call: Call) -> list[Value] | None:
     Returns None if there is no such function. Raises what it raises if its calls cannot be recorded.
     """
     forward = forward_of(call.op)
-    if forward is None or call.definition.mutated is not None:
+    if forward is None:
         return None
     values: list[Value] = []
     arguments = _arguments(call, values)

@@ -151,6 +151,11 @@ def _of_loaded(model: LoadedModel, training: bool) -> Source:
 
 def _of_ir(ir: IR, weights: Any) -> Source:
     ir.check()
+    if ir.updates:
+        raise ExportError(
+            f"mt.onnx.export: the model changes {', '.join(sorted(ir.updates))}, which a graph of ONNX cannot; extract "
+            "it in evaluation mode"
+        )
     if not all(n.op_type.startswith(nodes.PREFIX) or n.op_type in (nodes.KEY, nodes.DETACH) for n in ir.nodes):
         return _of_aten(ir, weights)
     tensors: dict[str, Tensor] = {}
@@ -167,20 +172,11 @@ def _of_ir(ir: IR, weights: Any) -> Source:
         tensors[constant.meta.name] = _tensor_from_bytes(constant.data, constant.meta.dtype, shape)
     metas = [*ir.weights, *(c.meta for c in ir.constants)]
     whole = IR(ir.name, ir.inputs, metas, ir.nodes, ir.outputs, symbols=ir.symbols)
-    return _with_updates(Source(whole, tensors, [m.name for m in ir.inputs], _result_names(ir)), ir)
+    return Source(whole, tensors, [m.name for m in ir.inputs], _result_names(ir))
 
 
 def _result_names(ir: IR) -> list[str]:
     return ["output"] if len(ir.outputs) == 1 else [f"output_{k}" for k in range(len(ir.outputs))]
-
-
-def _with_updates(found: Source, ir: IR) -> Source:
-    if ir.updates:
-        raise ExportError(
-            f"mt.onnx.export: the model changes {', '.join(sorted(ir.updates))}, which a graph of ONNX cannot; extract "
-            "it in evaluation mode"
-        )
-    return found
 
 
 def _of_aten(ir: IR, weights: Any) -> Source:
@@ -213,5 +209,4 @@ def _of_aten(ir: IR, weights: Any) -> Source:
         recorded = sizes.generalized(
             at, {name: max(least, 2) + k for k, (name, (least, _)) in enumerate(ir.symbols.items())}
         )
-    found = Source(recorded.ir, {**named, **recorded.constants}, [m.name for m in ir.inputs], _result_names(ir))
-    return _with_updates(found, ir)
+    return Source(recorded.ir, {**named, **recorded.constants}, [m.name for m in ir.inputs], _result_names(ir))

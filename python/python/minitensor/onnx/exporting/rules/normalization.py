@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....ir.symbols import Size
 from ..builder import Value
 from ..call import Call
 from ..reductions import reduced
@@ -47,16 +48,11 @@ def logsumexp(call: Call) -> Value:
     return over_axes(call, _given(call, "x"), lambda v, axes, keepdims: reduced("ReduceLogSumExp", v, axes, keepdims))
 
 
-def _ones(x: Value, size: object) -> Value:
+def _filled(x: Value, value: float, size: Size) -> Value:
+    """Equal numbers, in place of a weight or bias that ONNX needs."""
     if not isinstance(size, int):
-        raise Refused("the size of the normalized axis is not a number")
-    return x.builder.constant([1.0] * size, x.dtype)
-
-
-def _zeros(x: Value, size: object) -> Value:
-    if not isinstance(size, int):
-        raise Refused("the number of channels is not a number")
-    return x.builder.constant([0.0] * size, x.dtype)
+        raise Refused("the size of an axis is not a number")
+    return x.builder.constant([value] * size, x.dtype)
 
 
 @rule("layer_norm")
@@ -66,7 +62,7 @@ def layer_norm(call: Call) -> Value:
     # An attribute has 24 digits of two, too few for float64.
     if x.dtype != "float32" or not x.shape or x.shape[-1] == 0:
         raise Refused("ONNX has no such layer normalization")
-    scale = _ones(x, x.shape[-1]) if weight is None else weight
+    scale = _filled(x, 1.0, x.shape[-1]) if weight is None else weight
     return call.builder.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=float(call.plain("eps")))
 
 
@@ -76,7 +72,7 @@ def rms_norm(call: Call) -> Value:
     assert x.shape is not None
     if call.builder.functions.opset < 23 or x.dtype != "float32" or not x.shape:
         raise Refused("this opset has no such normalization")
-    scale = _ones(x, x.shape[-1]) if weight is None else weight
+    scale = _filled(x, 1.0, x.shape[-1]) if weight is None else weight
     return call.builder.node("RMSNormalization", x, scale, axis=-1, epsilon=float(call.plain("eps")))
 
 
@@ -110,8 +106,8 @@ def batch_norm(call: Call) -> Value:
     if x.dtype != "float32" or not isinstance(x.shape[1], int):
         distance = x - _along(mean, rank)
         return _affine(call, distance / _along((var + eps).apply("Sqrt"), rank), rank)
-    scale = _ones(x, x.shape[1]) if weight is None else weight
-    shift = _zeros(x, x.shape[1]) if bias is None else bias
+    scale = _filled(x, 1.0, x.shape[1]) if weight is None else weight
+    shift = _filled(x, 0.0, x.shape[1]) if bias is None else bias
     return call.builder.node("BatchNormalization", x, scale, shift, mean, var, epsilon=eps)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....ir import Sym
+from ....ir.symbols import Size
 from ..builder import Value
 from ..call import Call
 from ..reductions import reduced
@@ -36,8 +38,8 @@ def order(call: Call, rank: int) -> list[int]:
 class _Bounds:
     """The bounds of `slice` as ONNX has them."""
 
-    def __init__(self, call: Call, rank: int) -> None:
-        self.axis = call.axis("axis", rank)
+    def __init__(self, call: Call, shape: Sequence[Size]) -> None:
+        self.axis = call.axis("axis", len(shape))
         self.step: int = call.plain("step")
         most = 2**63 - 1
         # Going down, the end before the first element is the least number: −1 is the last element.
@@ -46,6 +48,14 @@ class _Bounds:
             default if call.attrs[name] is None else call.attrs[name]
             for name, default in zip(("start", "stop"), defaults, strict=True)
         )
+        if self._selects_nothing(call.attrs["start"], call.attrs["stop"], shape[self.axis]):
+            # Going down from before the first element, ONNX selects that element.
+            self.start, self.stop, self.step = 0, 0, 1
+
+    def _selects_nothing(self, start: Any, stop: Any, size: Size) -> bool:
+        """Whether no element is selected, as far as this is known."""
+        is_known = isinstance(size, int) and not isinstance(start, Sym) and not isinstance(stop, Sym)
+        return is_known and not range(*slice(start, stop, self.step).indices(int(size)))
 
     def values(self, call: Call) -> list[Value]:
         b = call.builder
@@ -60,7 +70,7 @@ def _bound(call: Call, value: int | Sym) -> Value:
 def slice_(call: Call) -> Value:
     x = call["x"]
     assert x.shape is not None
-    return call.builder.node("Slice", x, *_Bounds(call, len(x.shape)).values(call))
+    return call.builder.node("Slice", x, *_Bounds(call, x.shape).values(call))
 
 
 def replaced_slice(call: Call, x: Value, part: Value) -> Value:
@@ -69,7 +79,7 @@ def replaced_slice(call: Call, x: Value, part: Value) -> Value:
     b, axis = call.builder, call.axis("axis", len(x.shape))
     # The positions of the slice, along the axis.
     positions = b.node("Range", b.constant(0, "int64"), _scalar(call, x.shape[axis]), b.constant(1, "int64"))
-    bounds = _Bounds(call, len(x.shape))
+    bounds = _Bounds(call, x.shape)
     selected = b.node("Slice", positions, *bounds.values(call)[:2], b.integers([0]), b.integers([bounds.step]))
     shape = [1] * len(x.shape)
     shape[axis] = -1
