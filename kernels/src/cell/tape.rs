@@ -77,6 +77,8 @@ pub struct Node<S: 'static> {
     pub(super) operands: [u32; MOST],
     /// A bit for each operand that depends on a variable. For a leaf, whether it is a variable.
     pub(super) needed: u8,
+    /// In a recording, a bit for each operand whose adjoint this step is the first to add to.
+    pub(super) first: u8,
 }
 
 impl<S> Clone for Node<S> {
@@ -96,6 +98,12 @@ impl<S> Node<S> {
     #[inline(always)]
     pub(super) fn needs(&self, operand: usize) -> bool {
         self.needed >> operand & 1 != 0
+    }
+
+    /// Whether the adjoint of an operand has no value before this step adds to it.
+    #[inline(always)]
+    pub(super) fn is_first(&self, operand: usize) -> bool {
+        self.first >> operand & 1 != 0
     }
 
     #[inline(always)]
@@ -144,7 +152,7 @@ impl<S: Differentiable> Steps<S> {
                 Stop::OutOfMemory(at + more, size_of::<Node<S>>() + size_of::<S>()).raise()
             }
         }
-        self.nodes.push(Node { rule, operands, needed });
+        self.nodes.push(Node { rule, operands, needed, first: 0 });
         self.values.push(value);
         at as u32
     }
@@ -228,11 +236,11 @@ impl<S: Differentiable> Tape<S> {
         S::steps().with_borrow(|steps| steps.has_lost) || results.into_iter().any(|x| x.node == ELSEWHERE)
     }
 
-    /// The steps, if they are the same for every cell. `None` if the body may have branched, for numbers without lanes, and for too
+    /// The steps that lead to some results, if they are the same for every cell. `None` if the body may have branched, for numbers without lanes, and for too
     /// many steps.
-    pub fn recording(&self) -> Option<Recording<S>> {
+    pub fn recording(&self, results: impl IntoIterator<Item = Traced<S>>) -> Option<Recording<S>> {
         S::steps().with_borrow(|steps| match S::HAS_LANES && !steps.has_branched {
-            true => Recording::of(&steps.nodes, &steps.values),
+            true => Recording::of(&steps.nodes, &steps.values, results.into_iter().filter_map(Traced::place)),
             false => None,
         })
     }

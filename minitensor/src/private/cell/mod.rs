@@ -3,6 +3,7 @@
 mod arguments;
 mod program;
 mod run;
+mod transpose;
 
 use std::sync::Arc;
 

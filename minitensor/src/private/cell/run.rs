@@ -50,7 +50,10 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
         unsafe { self.load(0, true) };
         self.compute(0, body)?;
         let places = self.inputs.iter().map(|numbers| numbers.first().and_then(|number| number.place())).collect();
-        Ok(self.tape.recording().map(|recording| Program::new(recording, places, self.outputs.clone())))
+        Ok(self
+            .tape
+            .recording(self.outputs.iter().flatten().copied())
+            .map(|recording| Program::new(recording, places, self.outputs.clone())))
     }
 
     /// Computes the gradients of all cells.
@@ -143,7 +146,7 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
                 seeds.push((*number, N::of(d, T::zero())));
                 if let Some(gradient) = output.gradient.filter(|gradient| gradient.is_given()) {
                     // SAFETY: as above.
-                    unsafe { give(gradient.place(cell, at), number.value().part(), output.is_shared) }
+                    unsafe { gradient.give(cell, at, number.value().part(), output.is_shared) }
                 }
             }
         }
@@ -153,18 +156,8 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
             let Numbers { gradient, is_shared, .. } = &**input;
             for (at, number) in numbers.iter().enumerate().filter(|_| gradient.is_given()) {
                 // SAFETY: as above.
-                unsafe { give(gradient.place(cell, at), self.tape.adjoint(*number).part(), *is_shared) }
+                unsafe { gradient.give(cell, at, self.tape.adjoint(*number).part(), *is_shared) }
             }
         }
     }
-}
-
-/// Writes an element, or adds it to a sum over cells.
-///
-/// # Safety
-/// The place is valid. It is initialized if the output is a sum.
-#[inline(always)]
-pub unsafe fn give<T: Differentiable>(place: *mut T, value: T, is_shared: bool) {
-    // SAFETY: by the contract of this function.
-    unsafe { place.write(if is_shared { place.read() + value } else { value }) }
 }
