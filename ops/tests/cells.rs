@@ -160,6 +160,23 @@ fn a_recurrence_has_the_gradient_of_its_formula() -> Result<()> {
 }
 
 #[test]
+fn several_batch_dimensions_are_cells_side_by_side_whatever_their_strides() -> Result<()> {
+    let (a, b) = (uniform(&[5, 4, 1, 6, 3], 1)?, uniform(&[5, 1, 1, 6, 3], 2)?);
+    let flat = |t: &Tensor| t.broadcast_view(a.shape()).copied()?.reshape_view(&[120, 3]);
+    let expected = all_of(&recurrence::op(), &[flat(&a)?, flat(&b)?])?;
+    let views = [a.detach(), a.permute_view(&[3, 1, 2, 0, 4])?.copied()?.permute_view(&[3, 1, 2, 0, 4])?];
+    for view in views {
+        let all = all_of(&recurrence::op(), &[view, b.detach()])?;
+        assert_eq!(all[..2], expected[..2]);
+        for (k, g) in all[2].iter().enumerate() {
+            let parts = (0..4).map(|j| expected[2][((k / 18 * 4 + j) * 18) + k % 18]);
+            assert!((g - parts.sum::<f64>()).abs() < 1e-14);
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn derived_gradients_pass_opcheck() -> Result<()> {
     opcheck(&recurrence::op(), &samples(&[&[&[2, 3], &[2, 3]], &[&[70, 4], &[70, 4]]])?).into_result()?;
     opcheck(&recurrence_by_hand::op(), &[]).into_result()?;

@@ -83,7 +83,7 @@ impl<S: Differentiable> Recording<S> {
         self.nodes.is_empty()
     }
 
-    /// Whether a considerable part of the steps takes much longer than arithmetic, so that lanes are faster than compiled code for one cell.
+    /// Whether many steps take much longer than arithmetic, so that lanes are faster than compiled code for one cell.
     pub fn is_dear(&self) -> bool {
         self.dear * 16 >= self.nodes.len()
     }

@@ -190,6 +190,8 @@ pub(super) fn branch<S: Differentiable>() {
 /// An open tape of this thread. It records one cell after another.
 pub struct Tape<S: Differentiable> {
     adjoints: Vec<S>,
+    /// The steps of a tape that was open before, because a body called another op.
+    outer: Option<Steps<S>>,
     _serial: Serial,
 }
 
@@ -199,9 +201,13 @@ const KEPT: usize = 1 << 16;
 impl<S: Differentiable> Tape<S> {
     /// Opens the tape of this thread.
     pub fn open() -> Tape<S> {
-        let mut tape = Tape { adjoints: Vec::new(), _serial: Serial::new() };
+        let outer = S::steps().with_borrow_mut(|steps| {
+            let outer = steps.is_open.then(|| std::mem::replace(steps, Steps::new()));
+            steps.is_open = true;
+            outer
+        });
+        let mut tape = Tape { adjoints: Vec::new(), outer, _serial: Serial::new() };
         tape.clear();
-        S::steps().with_borrow_mut(|steps| steps.is_open = true);
         tape
     }
 
@@ -229,6 +235,11 @@ impl<S: Differentiable> Tape<S> {
     /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether the body compared or tested numbers of the tape, so that its steps may differ between cells.
+    pub fn has_branched(&self) -> bool {
+        S::steps().with_borrow(|steps| steps.has_branched)
     }
 
     /// Whether a result was computed on another thread, whose steps this tape does not have.
@@ -274,7 +285,9 @@ impl<S: Differentiable> Drop for Tape<S> {
     fn drop(&mut self) {
         S::steps().with_borrow_mut(|steps| {
             steps.is_open = false;
-            if steps.nodes.capacity() > KEPT {
+            if let Some(outer) = self.outer.take() {
+                *steps = outer;
+            } else if steps.nodes.capacity() > KEPT {
                 (steps.nodes, steps.values) = (Vec::new(), Vec::new());
             }
         });

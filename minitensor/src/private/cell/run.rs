@@ -5,7 +5,7 @@ use minitensor_kernels::stop::filled;
 
 use super::Level;
 use super::arguments::{Arguments, Input, Numbers};
-use super::program::Program;
+use super::program::{Program, Programs};
 use crate::error::{Error, Result};
 use crate::op::CellArg;
 
@@ -45,10 +45,17 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
     ///
     /// # Safety
     /// As for [`cell_gradient`](super::cell_gradient).
-    pub unsafe fn record(&mut self, body: impl Fn(&[CellArg<'_>]) -> Result<()>) -> Result<Option<Program<N>>> {
+    pub unsafe fn record(
+        &mut self,
+        programs: &Programs,
+        body: impl Fn(&[CellArg<'_>]) -> Result<()>,
+    ) -> Result<Option<Program<N>>> {
         // SAFETY: by contract.
         unsafe { self.load(0, true) };
         self.compute(0, body)?;
+        if self.tape.has_branched() {
+            programs.note_branch();
+        }
         let places = self.inputs.iter().map(|numbers| numbers.first().and_then(|number| number.place())).collect();
         Ok(self
             .tape

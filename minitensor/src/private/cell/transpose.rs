@@ -6,8 +6,8 @@ use minitensor_kernels::cell::Differentiable;
 
 use super::arguments::Cores;
 
-/// The side of the blocks in which cells are transposed, so that elements that are near in memory are accessed together. The number of lanes is
-/// a multiple of it.
+/// The side of the blocks in which cells are transposed, so that elements that are near in memory are accessed together.
+/// The number of lanes is a multiple of it.
 pub const SIDE: usize = 16;
 
 /// Some elements of some cells.
