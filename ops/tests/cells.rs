@@ -146,8 +146,12 @@ fn a_recurrence_has_the_gradient_of_its_formula() -> Result<()> {
     for shape in [&[3, 5][..], &[200, 7], &[1]] {
         let [a, b] = [uniform(shape, 1)?.with_requires_grad()?, uniform(shape, 2)?.with_requires_grad()?];
         let cotangent = Some(uniform(shape, 3)?);
-        let derived =
-            grad(&[recurrence::call(&a, &b)?], &[a.clone(), b.clone()], &[cotangent.clone()], Options::default())?;
+        let derived = grad(
+            &[recurrence::call(&a, &b)?],
+            &[a.clone(), b.clone()],
+            std::slice::from_ref(&cotangent),
+            Options::default(),
+        )?;
         let by_hand = grad(&[recurrence_by_hand::call(&a, &b)?], &[a, b], &[cotangent], Options::default())?;
         for (derived, by_hand) in derived.iter().zip(&by_hand) {
             let [x, y] = [derived, by_hand].map(|g| g.as_ref().expect("a gradient").to_vec::<f64>());
