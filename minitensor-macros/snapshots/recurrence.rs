@@ -68,17 +68,14 @@ const _: () = {
             _dtypes: ::core::marker::PhantomData,
         })
     }
-    #[allow(clippy::multiple_bound_locations)]
     unsafe fn __recurrence_cells<
-        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
+        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
+            + __private::Differentiable,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
-    ) -> __private::Result<()>
-    where
-        T: __private::Differentiable,
-    {
+    ) -> __private::Result<()> {
         let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
             let cell = 0;
             {
@@ -129,16 +126,15 @@ const _: () = {
             _ => __recurrence_kernel(dtypes),
         }
     }
-    #[allow(clippy::multiple_bound_locations)]
     unsafe fn __recurrence_vjp_vjp_cell<
-        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
+        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
+            + __private::Differentiable,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
     ) -> __private::Result<()>
     where
-        T: __private::Differentiable,
         __private::Dual<T>: __private::Differentiable,
     {
         let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
@@ -337,16 +333,15 @@ const _: () = {
         },
     };
     static __PROGRAMS: __private::Programs = __private::Programs::new();
-    #[allow(clippy::multiple_bound_locations)]
     unsafe fn __recurrence_vjp_cell<
-        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
+        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
+            + __private::Differentiable,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
     ) -> __private::Result<()>
     where
-        T: __private::Differentiable,
         __private::Dual<T>: __private::Differentiable,
     {
         let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {

@@ -80,6 +80,13 @@ pub fn sorted_sum<T: Float>(x: &[T], out: &mut T) {
     *out = rows::sum_map(&sorted, |x| x.square()) * least;
 }
 
+/// The product of the first two elements.
+#[custom_op(shape = (x: [.., n], y: [.., n]) -> [..] where n > 1)]
+pub fn first_two<T: Float>(x: &[T], y: &[T], out: &mut T) {
+    let _unused = x.iter().fold(T::one(), |product, x| product * *x);
+    *out = x[0] * y[1];
+}
+
 /// A sum that is computed on another thread.
 #[custom_op(shape = (x: [.., n]) -> [..])]
 pub fn elsewhere<T: Float>(x: &[T], out: &mut T) {
@@ -188,6 +195,22 @@ fn a_long_row_is_recorded_on_one_thread() -> Result<()> {
     let first = values.iter().position(|x| *x == least).expect("a least element");
     for (i, (g, x)) in g.iter().zip(&values).enumerate().filter(|(i, _)| *i != first) {
         assert!((g - 2.0 * x * least).abs() < 1e-12, "element {i}: {g}");
+    }
+    Ok(())
+}
+
+#[test]
+fn elements_that_no_result_depends_on_have_a_zero_gradient() -> Result<()> {
+    let (x, y) = (ramp(&[70, 3])?.with_requires_grad()?, ramp(&[70, 3])?.with_requires_grad()?);
+    for _ in 0..2 {
+        // Another op leaves its numbers in the memory of the thread.
+        gradients(&[products::call(&x, -1)?], &[&x])?;
+        let g = gradients(&[first_two::call(&x, &y)?], &[&x, &y])?;
+        let (a, b) = (x.detach().to_vec::<f64>()?, y.detach().to_vec::<f64>()?);
+        for cell in 0..70 {
+            assert_eq!(g[0][3 * cell..][..3], [b[3 * cell + 1], 0.0, 0.0]);
+            assert_eq!(g[1][3 * cell..][..3], [0.0, a[3 * cell], 0.0]);
+        }
     }
     Ok(())
 }

@@ -146,14 +146,35 @@ fn a_recurrence_has_the_gradient_of_its_formula() -> Result<()> {
     for shape in [&[3, 5][..], &[200, 7], &[1]] {
         let [a, b] = [uniform(shape, 1)?.with_requires_grad()?, uniform(shape, 2)?.with_requires_grad()?];
         let cotangent = Some(uniform(shape, 3)?);
-        let derived =
-            grad(&[recurrence::call(&a, &b)?], &[a.clone(), b.clone()], &[cotangent.clone()], Options::default())?;
+        let derived = grad(
+            &[recurrence::call(&a, &b)?],
+            &[a.clone(), b.clone()],
+            std::slice::from_ref(&cotangent),
+            Options::default(),
+        )?;
         let by_hand = grad(&[recurrence_by_hand::call(&a, &b)?], &[a, b], &[cotangent], Options::default())?;
         for (derived, by_hand) in derived.iter().zip(&by_hand) {
             let [x, y] = [derived, by_hand].map(|g| g.as_ref().expect("a gradient").to_vec::<f64>());
             for (x, y) in x?.into_iter().zip(y?) {
                 assert!((x - y).abs() < 1e-14, "{x} {y}");
             }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn several_batch_dimensions_are_cells_side_by_side_whatever_their_strides() -> Result<()> {
+    let (a, b) = (uniform(&[5, 4, 1, 6, 3], 1)?, uniform(&[5, 1, 1, 6, 3], 2)?);
+    let flat = |t: &Tensor| t.broadcast_view(a.shape()).copied()?.reshape_view(&[120, 3]);
+    let expected = all_of(&recurrence::op(), &[flat(&a)?, flat(&b)?])?;
+    let views = [a.detach(), a.permute_view(&[3, 1, 2, 0, 4])?.copied()?.permute_view(&[3, 1, 2, 0, 4])?];
+    for view in views {
+        let all = all_of(&recurrence::op(), &[view, b.detach()])?;
+        assert_eq!(all[..2], expected[..2]);
+        for (k, g) in all[2].iter().enumerate() {
+            let parts = (0..4).map(|j| expected[2][((k / 18 * 4 + j) * 18) + k % 18]);
+            assert!((g - parts.sum::<f64>()).abs() < 1e-14);
         }
     }
     Ok(())

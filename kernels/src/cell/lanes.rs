@@ -1,12 +1,18 @@
 //! [`Lanes`]: the recorded steps, repeated for many cells side by side.
 
-use super::tape::{Differentiable, Node};
-use crate::runtime::stop::vec_for;
+use super::tape::{Differentiable, MOST, Node};
+use crate::runtime::stop::{filled, vec_for};
 
 /// The steps of a body whose control flow does not depend on its numbers.
 pub struct Recording<S: 'static> {
     nodes: Vec<Node<S>>,
     constants: Vec<(usize, S)>,
+    /// The steps that some result depends on, in reverse order, besides leaves.
+    pulled: Vec<u32>,
+    /// The places of the results.
+    results: Vec<usize>,
+    /// The variables that no result depends on.
+    unused: Vec<usize>,
     dear: usize,
 }
 
@@ -22,11 +28,13 @@ const MOST_MEMORY: usize = 256 << 20;
 const KEPT: usize = 16 << 20;
 
 impl<S: Differentiable> Recording<S> {
-    pub(super) fn of(nodes: &[Node<S>], values: &[S]) -> Option<Recording<S>> {
+    pub(super) fn of(nodes: &[Node<S>], values: &[S], results: impl Iterator<Item = usize>) -> Option<Recording<S>> {
         if 2 * size_of::<S>() * nodes.len() * FEWEST_LANES > MOST_MEMORY {
             return None;
         }
-        let mut recording = Recording { nodes: vec_for(nodes.len()), constants: vec![], dear: 0 };
+        let nodes_of = vec_for(nodes.len());
+        let mut recording =
+            Recording { nodes: nodes_of, constants: vec![], pulled: vec![], results: vec![], unused: vec![], dear: 0 };
         for (at, (node, value)) in nodes.iter().zip(values).enumerate() {
             recording.nodes.push(*node);
             recording.dear += usize::from(node.rule.is_dear);
@@ -34,7 +42,35 @@ impl<S: Differentiable> Recording<S> {
                 recording.constants.push((at, *value));
             }
         }
+        recording.find_uses(results);
         Some(recording)
+    }
+
+    /// Finds the steps that the results depend on, and for each adjoint the step that is the first to add to it.
+    fn find_uses(&mut self, results: impl Iterator<Item = usize>) {
+        let mut has_adjoint = filled(false, self.nodes.len());
+        for place in results {
+            if !std::mem::replace(&mut has_adjoint[place], true) {
+                self.results.push(place);
+            }
+        }
+        for (at, node) in self.nodes.iter_mut().enumerate().rev() {
+            if node.rule.lanes.is_none() {
+                if node.needed != 0 && !has_adjoint[at] {
+                    self.unused.push(at);
+                }
+                continue;
+            }
+            if !has_adjoint[at] {
+                continue;
+            }
+            self.pulled.push(at as u32);
+            for k in 0..MOST {
+                if node.needs(k) && !std::mem::replace(&mut has_adjoint[node.operands[k] as usize], true) {
+                    node.first |= 1 << k;
+                }
+            }
+        }
     }
 
     /// The number of steps.
@@ -47,7 +83,7 @@ impl<S: Differentiable> Recording<S> {
         self.nodes.is_empty()
     }
 
-    /// Whether a considerable part of the steps takes much longer than arithmetic, so that lanes are faster than compiled code for one cell.
+    /// Whether many steps take much longer than arithmetic, so that lanes are faster than compiled code for one cell.
     pub fn is_dear(&self) -> bool {
         self.dear * 16 >= self.nodes.len()
     }
@@ -76,6 +112,9 @@ impl<'a, S: Differentiable> Lanes<'a, S> {
         memory.resize(steps * lanes, S::zero());
         for (at, constant) in &recording.constants {
             memory[at * lanes..][..lanes].fill(*constant);
+        }
+        for at in recording.unused.iter().filter(|_| with_adjoints) {
+            memory[(recording.nodes.len() + at) * lanes..][..lanes].fill(S::zero());
         }
         Lanes { recording, lanes, memory }
     }
@@ -109,23 +148,28 @@ impl<'a, S: Differentiable> Lanes<'a, S> {
         }
     }
 
-    /// Sets all adjoints to 0.
+    /// Sets the adjoints of the results to 0. Those of other steps are written before they are read.
     pub fn clear(&mut self) {
-        self.memory[self.recording.nodes.len() * self.lanes..].fill(S::zero());
+        for place in &self.recording.results {
+            self.memory[(self.recording.nodes.len() + place) * self.lanes..][..self.lanes].fill(S::zero());
+        }
     }
 
-    /// Adds the cotangents of a result to its adjoints, for the first cells.
-    pub fn seed(&mut self, place: usize, cotangents: impl Iterator<Item = S>) {
-        let adjoints = &mut self.memory[(self.recording.nodes.len() + place) * self.lanes..][..self.lanes];
-        adjoints.iter_mut().zip(cotangents).for_each(|(adjoint, cotangent)| *adjoint += cotangent);
+    /// Adds the cotangents of a result to its adjoints, for the cells from `lane` on.
+    #[inline(always)]
+    pub fn seed<const N: usize>(&mut self, place: usize, lane: usize, cotangents: [S; N]) {
+        let first = (self.recording.nodes.len() + place) * self.lanes + lane;
+        let adjoints = self.memory[first..][..N].iter_mut();
+        adjoints.zip(cotangents).for_each(|(adjoint, cotangent)| *adjoint += cotangent);
     }
 
     /// Computes the adjoints of all steps from those of the results.
     pub fn pull(&mut self) {
         let (values, adjoints) = self.memory.split_at_mut(self.recording.nodes.len() * self.lanes);
-        for (at, node) in self.recording.nodes.iter().enumerate().rev() {
+        for at in &self.recording.pulled {
+            let node = &self.recording.nodes[*at as usize];
             if let Some(rule) = &node.rule.lanes {
-                (rule.pull)(node, at, values, adjoints, self.lanes);
+                (rule.pull)(node, *at as usize, values, adjoints, self.lanes);
             }
         }
     }

@@ -77,7 +77,8 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
             ($($k:literal)*) => {$(
                 if $k < N && node.needs($k) {
                     let place = &mut before[node.operands[$k] as usize * lanes..][..lanes];
-                    pull(PhantomData::<[F; N]>, Operand::<$k>, x, y, z, node.parameter(), adjoint, place);
+                    let is_first = node.is_first($k);
+                    pull(PhantomData::<[F; N]>, Operand::<$k>, x, y, z, node.parameter(), adjoint, is_first, place);
                 }
             )*};
         }
@@ -145,13 +146,15 @@ clones! {
 clones! {
     <[F, S, const N: usize, const K: usize]>
     fn pull(
-        _f: PhantomData<[F; N]>, _k: Operand<K>, x: &[S], y: &[S], z: &[S], parameter: i64, adjoint: &[S], place: &mut [S],
+        _f: PhantomData<[F; N]>, _k: Operand<K>, x: &[S], y: &[S], z: &[S], parameter: i64, adjoint: &[S], is_first: bool,
+        place: &mut [S],
     )
     where [F: Function<Dual<S>, N>, S: Differentiable] {
         let lanes = place.len();
         let (x, y, z, adjoint) = (&x[..lanes], &y[..lanes], &z[..lanes], &adjoint[..lanes]);
         for l in 0..lanes {
-            place[l] += contribution::<F, S, N, K>(first([x[l], y[l], z[l]]), parameter, adjoint[l]);
+            let before = if is_first { S::zero() } else { place[l] };
+            place[l] = before + contribution::<F, S, N, K>(first([x[l], y[l], z[l]]), parameter, adjoint[l]);
         }
     }
 }

@@ -77,6 +77,8 @@ pub struct Node<S: 'static> {
     pub(super) operands: [u32; MOST],
     /// A bit for each operand that depends on a variable. For a leaf, whether it is a variable.
     pub(super) needed: u8,
+    /// In a recording, a bit for each operand whose adjoint this step is the first to add to.
+    pub(super) first: u8,
 }
 
 impl<S> Clone for Node<S> {
@@ -96,6 +98,12 @@ impl<S> Node<S> {
     #[inline(always)]
     pub(super) fn needs(&self, operand: usize) -> bool {
         self.needed >> operand & 1 != 0
+    }
+
+    /// Whether the adjoint of an operand has no value before this step adds to it.
+    #[inline(always)]
+    pub(super) fn is_first(&self, operand: usize) -> bool {
+        self.first >> operand & 1 != 0
     }
 
     #[inline(always)]
@@ -144,7 +152,7 @@ impl<S: Differentiable> Steps<S> {
                 Stop::OutOfMemory(at + more, size_of::<Node<S>>() + size_of::<S>()).raise()
             }
         }
-        self.nodes.push(Node { rule, operands, needed });
+        self.nodes.push(Node { rule, operands, needed, first: 0 });
         self.values.push(value);
         at as u32
     }
@@ -182,6 +190,8 @@ pub(super) fn branch<S: Differentiable>() {
 /// An open tape of this thread. It records one cell after another.
 pub struct Tape<S: Differentiable> {
     adjoints: Vec<S>,
+    /// The steps of a tape that was open before, because a body called another op.
+    outer: Option<Steps<S>>,
     _serial: Serial,
 }
 
@@ -191,9 +201,13 @@ const KEPT: usize = 1 << 16;
 impl<S: Differentiable> Tape<S> {
     /// Opens the tape of this thread.
     pub fn open() -> Tape<S> {
-        let mut tape = Tape { adjoints: Vec::new(), _serial: Serial::new() };
+        let outer = S::steps().with_borrow_mut(|steps| {
+            let outer = steps.is_open.then(|| std::mem::replace(steps, Steps::new()));
+            steps.is_open = true;
+            outer
+        });
+        let mut tape = Tape { adjoints: Vec::new(), outer, _serial: Serial::new() };
         tape.clear();
-        S::steps().with_borrow_mut(|steps| steps.is_open = true);
         tape
     }
 
@@ -223,16 +237,21 @@ impl<S: Differentiable> Tape<S> {
         self.len() == 0
     }
 
+    /// Whether the body compared or tested numbers of the tape, so that its steps may differ between cells.
+    pub fn has_branched(&self) -> bool {
+        S::steps().with_borrow(|steps| steps.has_branched)
+    }
+
     /// Whether a result was computed on another thread, whose steps this tape does not have.
     pub fn has_lost(&self, results: impl IntoIterator<Item = Traced<S>>) -> bool {
         S::steps().with_borrow(|steps| steps.has_lost) || results.into_iter().any(|x| x.node == ELSEWHERE)
     }
 
-    /// The steps, if they are the same for every cell. `None` if the body may have branched, for numbers without lanes, and for too
+    /// The steps that lead to some results, if they are the same for every cell. `None` if the body may have branched, for numbers without lanes, and for too
     /// many steps.
-    pub fn recording(&self) -> Option<Recording<S>> {
+    pub fn recording(&self, results: impl IntoIterator<Item = Traced<S>>) -> Option<Recording<S>> {
         S::steps().with_borrow(|steps| match S::HAS_LANES && !steps.has_branched {
-            true => Recording::of(&steps.nodes, &steps.values),
+            true => Recording::of(&steps.nodes, &steps.values, results.into_iter().filter_map(Traced::place)),
             false => None,
         })
     }
@@ -266,7 +285,9 @@ impl<S: Differentiable> Drop for Tape<S> {
     fn drop(&mut self) {
         S::steps().with_borrow_mut(|steps| {
             steps.is_open = false;
-            if steps.nodes.capacity() > KEPT {
+            if let Some(outer) = self.outer.take() {
+                *steps = outer;
+            } else if steps.nodes.capacity() > KEPT {
                 (steps.nodes, steps.values) = (Vec::new(), Vec::new());
             }
         });

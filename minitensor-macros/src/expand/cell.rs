@@ -51,6 +51,15 @@ pub fn kernels(op: &Op, def: &Ident) -> TokenStream {
     }
 }
 
+/// The bounds of kernels that run the function at numbers of a tape.
+fn traced_bounds(op: &Op) -> Vec<TokenStream> {
+    let bounds = op.generics.iter().zip(machine_bounds(op)).map(|(generic, bounds)| {
+        let traced = generic.is_differentiable().then(|| quote!(+ __private::Differentiable));
+        quote!(#bounds #traced)
+    });
+    bounds.collect()
+}
+
 /// The table of kernels, in which those of floats may compute cells side by side. They run the function at numbers of a tape, so this
 /// depends on a derived gradient.
 fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenStream {
@@ -59,22 +68,18 @@ fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenS
         return table;
     };
     let (lanes, kernel) = (format_ident!("{run}s"), format_ident!("{}_kernel", stem(op)));
-    let bounds = machine_bounds(op);
+    let bounds = traced_bounds(op);
     let cell = cell(op, |_| quote!(__private::Traced<#ident>));
     let arms = [DType::F32, DType::F64].into_iter().filter(|dtype| dtypes.contains(*dtype)).map(|dtype| {
         let (name, ty) = (dtype::tokens(dtype), dtype::rust(dtype));
         quote!([#name] => __private::Some(#lanes::<#ty>),)
     });
     quote! {
-        #[allow(clippy::multiple_bound_locations)]
         unsafe fn #lanes<#(#bounds),*>(
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
             cells: __private::usize,
-        ) -> __private::Result<()>
-        where
-            #ident: __private::Differentiable,
-        {
+        ) -> __private::Result<()> {
             let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
                 let cell = 0;
                 #cell
@@ -134,7 +139,7 @@ fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
 pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenStream {
     let run = format_ident!("{}_cell", stem(vjp));
     let table = table(vjp, &run, &format_ident!("CellKernel"));
-    let bounds = machine_bounds(op);
+    let bounds = traced_bounds(op);
     let is_traced = |g: &&Generic| g.is_differentiable();
     let Some(variable) = op.generics.iter().find(is_traced).map(|g| &g.ident) else { return TokenStream::new() };
     let level = if second { quote!(__private::Dual<#variable>) } else { quote!(#variable) };
@@ -143,14 +148,12 @@ pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenSt
         if ident == variable { quote!(__private::Traced<#level>) } else { quote!(#ident) }
     });
     quote! {
-        #[allow(clippy::multiple_bound_locations)]
         unsafe fn #run<#(#bounds),*>(
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
             cells: __private::usize,
         ) -> __private::Result<()>
         where
-            #variable: __private::Differentiable,
             __private::Dual<#variable>: __private::Differentiable,
         {
             let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {

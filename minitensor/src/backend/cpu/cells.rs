@@ -136,13 +136,14 @@ pub fn run(
         operands[k] = Some(sum.operand(shapes, op.outputs[k - op.inputs.len()].core));
         sums.push(sum);
     }
+    let batch = merged(&shapes.batch, &mut operands);
     let failure = Mutex::new(None);
     parallel_for(cells, grain, |range| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
         let part = range.start / grain;
-        let result = Cells { operands: &operands, batch: &shapes.batch, kernel, attrs, part, work }.run(range);
+        let result = Cells { operands: &operands, batch: &batch, kernel, attrs, part, work }.run(range);
         if let Err(error) = result {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
         }
@@ -152,6 +153,26 @@ pub fn run(
     }
     sums.iter().for_each(PartialSums::finish);
     Ok(outputs)
+}
+
+/// Merges batch dimensions that all arguments step through alike, so that a kernel gets many cells at once.
+fn merged(batch: &Shape, operands: &mut [Option<CellOperand>]) -> Shape {
+    let mut sizes: SmallVec<[usize; 6]> = batch.iter().copied().collect();
+    for d in (1..sizes.len()).rev() {
+        let (outer, inner) = (sizes[d - 1], sizes[d]);
+        let is_even = |o: &CellOperand| o.batch[d - 1] == o.batch[d] * inner as isize;
+        let without = match () {
+            () if inner == 1 => d,
+            () if outer == 1 || operands.iter().flatten().all(is_even) => d - 1,
+            () => continue,
+        };
+        for operand in operands.iter_mut().flatten() {
+            operand.batch.remove(without);
+        }
+        sizes[d] = outer * inner;
+        sizes.remove(d - 1);
+    }
+    sizes.into_iter().collect()
 }
 
 impl CellOperand {

@@ -37,24 +37,6 @@ impl<'a, T> Cores<'a, T> {
         self.is_contiguous
     }
 
-    /// Reads some elements of a cell.
-    ///
-    /// # Safety
-    /// The cell has them.
-    #[inline(always)]
-    pub unsafe fn read(&self, cell: usize, at: usize, to: &mut [T])
-    where
-        T: Copy,
-    {
-        // SAFETY: by the contract of this function.
-        unsafe {
-            match self.is_contiguous {
-                true => to.copy_from_slice(std::slice::from_raw_parts(self.place(cell, at), to.len())),
-                false => to.iter_mut().enumerate().for_each(|(k, to)| *to = self.place(cell, at + k).read()),
-            }
-        }
-    }
-
     /// The address of an element of a cell.
     #[inline(always)]
     pub fn place(&self, cell: usize, at: usize) -> *mut T {

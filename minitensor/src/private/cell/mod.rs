@@ -3,6 +3,7 @@
 mod arguments;
 mod program;
 mod run;
+mod transpose;
 
 use std::sync::Arc;
 
@@ -139,10 +140,7 @@ unsafe fn recorded<T: Differentiable, N: Level<T>>(
         return Ok(Some(program));
     }
     // SAFETY: by the contract of this function.
-    let Some(program) = (unsafe { Run::<T, N>::new(arguments).record(body)? }) else {
-        programs.note_branch();
-        return Ok(None);
-    };
+    let Some(program) = (unsafe { Run::<T, N>::new(arguments).record(programs, body)? }) else { return Ok(None) };
     let program = Arc::new(program);
     if let Some(key) = key {
         programs.keep(key, &program);

@@ -8,8 +8,8 @@ use minitensor_kernels::cell::{Differentiable, Lanes, Recording, Traced};
 use smallvec::SmallVec;
 
 use super::Level;
-use super::arguments::{Arguments, Cores, Input, Numbers};
-use super::run::give;
+use super::arguments::{Arguments, Input, Numbers};
+use super::transpose::{SIDE, blocks};
 use crate::attr::Attr;
 use crate::error::Result;
 
@@ -55,15 +55,17 @@ impl<N: Differentiable> Program<N> {
             lanes.compute();
             for (output, numbers) in arguments.outputs.iter().zip(&self.outputs) {
                 let Some(values) = output.values.filter(|values| values.is_given()) else { continue };
-                let row = |at: usize, lane: usize| match numbers[at].place() {
-                    Some(place) => array(&lanes.values(place)[lane..]),
-                    None => [numbers[at].value(); SIDE],
-                };
-                // SAFETY: by contract, each cell has that many elements.
-                unsafe {
-                    write_cells(numbers.len(), start..start + count, values, row, |place, value| {
-                        place.write(value.part())
-                    })
+                for (elements, cells) in blocks(numbers.len(), start..start + count) {
+                    let lane = cells.start - start;
+                    let mut block = [[T::zero(); SIDE]; SIDE];
+                    for (row, number) in block.iter_mut().zip(&numbers[elements.clone()]) {
+                        *row = match number.place() {
+                            Some(place) => parts(&lanes.values(place)[lane..]),
+                            None => [number.value().part(); SIDE],
+                        };
+                    }
+                    // SAFETY: by contract, the cells have these elements.
+                    unsafe { values.write(elements, cells, &block, false) }
                 }
             }
         }
@@ -89,10 +91,15 @@ impl<N: Differentiable> Program<N> {
             lanes.clear();
             for (output, numbers) in arguments.outputs.iter().zip(&self.outputs) {
                 let Some(cotangent) = output.cotangent else { continue };
-                for (at, place) in numbers.iter().enumerate().filter_map(|(at, number)| Some((at, number.place()?))) {
-                    // SAFETY: by contract, the cell has that many elements.
-                    let d = |cell: usize| unsafe { cotangent.place(cell, at).read() };
-                    lanes.seed(place, (start..start + count).map(|cell| N::of(d(cell), T::zero())));
+                for (elements, cells) in blocks(numbers.len(), start..start + count) {
+                    let lane = cells.start - start;
+                    // SAFETY: by contract, the cells have these elements.
+                    let block = unsafe { cotangent.read(elements.clone(), cells) };
+                    for (row, number) in block.iter().zip(&numbers[elements]) {
+                        if let Some(place) = number.place() {
+                            lanes.seed(place, lane, row.map(|d| N::of(d, T::zero())));
+                        }
+                    }
                 }
             }
             lanes.pull();
@@ -100,17 +107,14 @@ impl<N: Differentiable> Program<N> {
                 let Input::Numbers(input) = input else { continue };
                 let Numbers { gradient, is_shared, .. } = &**input;
                 let Some(first) = first.filter(|_| gradient.is_given()) else { continue };
-                let row = |at: usize, lane: usize| array(&lanes.adjoints(first + at)[lane..]);
-                // SAFETY: as above.
-                unsafe {
-                    match is_shared {
-                        true => write_cells(core, start..start + count, *gradient, row, |place, g| {
-                            give(place, g.part(), true)
-                        }),
-                        false => {
-                            write_cells(core, start..start + count, *gradient, row, |place, g| place.write(g.part()))
-                        }
+                for (elements, cells) in blocks(core, start..start + count) {
+                    let lane = cells.start - start;
+                    let mut block = [[T::zero(); SIDE]; SIDE];
+                    for (row, at) in block.iter_mut().zip(elements.clone()) {
+                        *row = parts(&lanes.adjoints(first + at)[lane..]);
                     }
+                    // SAFETY: as above.
+                    unsafe { gradient.write(elements, cells, &block, *is_shared) }
                 }
             }
         }
@@ -134,66 +138,26 @@ impl<N: Differentiable> Program<N> {
         for ((input, first), core) in arguments.inputs.iter().zip(&self.inputs).zip(arguments.cores()) {
             let (Input::Numbers(input), Some(first)) = (input, first) else { continue };
             let variables = lanes.variables_mut(*first, core);
-            for at in (0..core).step_by(SIDE) {
-                for lane in (0..count).step_by(SIDE) {
-                    let mut block = [[T::zero(); SIDE]; SIDE];
-                    for (row, cell) in block.iter_mut().zip(start + lane..start + count) {
-                        // SAFETY: by contract, the cell has that many elements.
-                        unsafe { input.values.read(cell, at, &mut row[..SIDE.min(core - at)]) }
-                    }
-                    for (a, row) in variables[at * width..].chunks_exact_mut(width).take(SIDE).enumerate() {
-                        for (place, cell) in row[lane..lane + SIDE].iter_mut().zip(&block) {
-                            *place = N::of(cell[a], T::zero());
-                        }
-                    }
+            for (elements, cells) in blocks(core, start..start + count) {
+                let lane = cells.start - start;
+                // SAFETY: by contract, the cells have these elements.
+                let block = unsafe { input.values.read(elements.clone(), cells) };
+                for (row, at) in block.iter().zip(elements) {
+                    variables[at * width + lane..][..SIDE].copy_from_slice(&row.map(|x| N::of(x, T::zero())));
                 }
             }
         }
     }
 }
 
-/// The side of the blocks in which cells are transposed, so that elements that are near in memory are accessed together. The number of lanes is
-/// a multiple of it.
-const SIDE: usize = 16;
-
+/// The numbers of a row of a block.
 #[inline(always)]
-fn array<N: Copy>(row: &[N]) -> [N; SIDE] {
-    std::array::from_fn(|l| row[l])
-}
-
-/// Writes the cores of some cells with `give`. `row(at, lane)` has the values of an element for some lanes.
-///
-/// # Safety
-/// Each cell has `numel` elements.
-#[inline(always)]
-unsafe fn write_cells<T, N: Differentiable>(
-    numel: usize,
-    cells: std::ops::Range<usize>,
-    cores: Cores<'_, T>,
-    row: impl Fn(usize, usize) -> [N; SIDE],
-    give: impl Fn(*mut T, N),
-) {
-    for at in (0..numel).step_by(SIDE) {
-        for lane in (0..cells.len()).step_by(SIDE) {
-            let mut block = [[N::zero(); SIDE]; SIDE];
-            let rows = SIDE.min(numel - at);
-            for (a, place) in block[..rows].iter_mut().enumerate() {
-                *place = row(at + a, lane);
-            }
-            for (l, cell) in (cells.start + lane..cells.end).take(SIDE).enumerate() {
-                match cores.is_contiguous() {
-                    true => {
-                        let first = cores.place(cell, at);
-                        block[..rows].iter().enumerate().for_each(|(a, row)| give(first.wrapping_add(a), row[l]));
-                    }
-                    false => {
-                        let place = |a: usize| cores.place(cell, at + a);
-                        block[..rows].iter().enumerate().for_each(|(a, row)| give(place(a), row[l]));
-                    }
-                }
-            }
-        }
+fn parts<T: Differentiable, N: Level<T>>(row: &[N]) -> [T; SIDE] {
+    let mut parts = [T::zero(); SIDE];
+    for (part, number) in parts.iter_mut().zip(&row[..SIDE]) {
+        *part = number.part();
     }
+    parts
 }
 
 /// What the steps of a body depend on, if it does not branch on its numbers.

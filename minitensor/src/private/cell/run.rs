@@ -5,7 +5,7 @@ use minitensor_kernels::stop::filled;
 
 use super::Level;
 use super::arguments::{Arguments, Input, Numbers};
-use super::program::Program;
+use super::program::{Program, Programs};
 use crate::error::{Error, Result};
 use crate::op::CellArg;
 
@@ -45,12 +45,22 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
     ///
     /// # Safety
     /// As for [`cell_gradient`](super::cell_gradient).
-    pub unsafe fn record(&mut self, body: impl Fn(&[CellArg<'_>]) -> Result<()>) -> Result<Option<Program<N>>> {
+    pub unsafe fn record(
+        &mut self,
+        programs: &Programs,
+        body: impl Fn(&[CellArg<'_>]) -> Result<()>,
+    ) -> Result<Option<Program<N>>> {
         // SAFETY: by contract.
         unsafe { self.load(0, true) };
         self.compute(0, body)?;
+        if self.tape.has_branched() {
+            programs.note_branch();
+        }
         let places = self.inputs.iter().map(|numbers| numbers.first().and_then(|number| number.place())).collect();
-        Ok(self.tape.recording().map(|recording| Program::new(recording, places, self.outputs.clone())))
+        Ok(self
+            .tape
+            .recording(self.outputs.iter().flatten().copied())
+            .map(|recording| Program::new(recording, places, self.outputs.clone())))
     }
 
     /// Computes the gradients of all cells.
@@ -143,7 +153,7 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
                 seeds.push((*number, N::of(d, T::zero())));
                 if let Some(gradient) = output.gradient.filter(|gradient| gradient.is_given()) {
                     // SAFETY: as above.
-                    unsafe { give(gradient.place(cell, at), number.value().part(), output.is_shared) }
+                    unsafe { gradient.give(cell, at, number.value().part(), output.is_shared) }
                 }
             }
         }
@@ -153,18 +163,8 @@ impl<'a, T: Differentiable, N: Level<T>> Run<'a, T, N> {
             let Numbers { gradient, is_shared, .. } = &**input;
             for (at, number) in numbers.iter().enumerate().filter(|_| gradient.is_given()) {
                 // SAFETY: as above.
-                unsafe { give(gradient.place(cell, at), self.tape.adjoint(*number).part(), *is_shared) }
+                unsafe { gradient.give(cell, at, self.tape.adjoint(*number).part(), *is_shared) }
             }
         }
     }
-}
-
-/// Writes an element, or adds it to a sum over cells.
-///
-/// # Safety
-/// The place is valid. It is initialized if the output is a sum.
-#[inline(always)]
-pub unsafe fn give<T: Differentiable>(place: *mut T, value: T, is_shared: bool) {
-    // SAFETY: by the contract of this function.
-    unsafe { place.write(if is_shared { place.read() + value } else { value }) }
 }
