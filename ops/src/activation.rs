@@ -36,7 +36,7 @@ pub fn leaky_relu<T: Float>(x: T, #[default = 0.01] negative_slope: f64) -> T {
 }
 
 /// `x` if it is positive, else `alpha · (eˣ − 1)` (Clevert et al., 2015).
-#[custom_op(precompiled)]
+#[custom_op]
 pub fn elu<T: Float>(x: T, #[default = 1.0] alpha: f64) -> T {
     if x > 0.0 { x } else { alpha * x.expm1() }
 }

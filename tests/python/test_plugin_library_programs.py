@@ -85,7 +85,7 @@ ALONE_FAULTS = [
         SCALED,
         "MT_KIND_FLOAT",
         MASKED + ".inputs = optional,",
-        "its program has the inputs .*One.*but its table has .*Optional",
+        "its program: the program reads 'x', which is not given",
     ),
     (
         DOUBLED,

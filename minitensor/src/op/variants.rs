@@ -76,7 +76,7 @@ impl Choice {
     }
 
     /// A program must have these arguments and the outputs of its op, and not read what is not given.
-    fn check(&self, op: &OpDef, program: &Program, arguments: &ProgramArguments) -> Result<()> {
+    pub fn check(&self, op: &OpDef, program: &Program, arguments: &ProgramArguments) -> Result<()> {
         program.verify().map_err(|e| Error::value(e.to_string()))?;
         let ProgramArguments { inputs, numbers, positions, floats } = arguments;
         for (what, got, expected) in [

@@ -161,6 +161,14 @@ impl LoadedOp {
 
     /// The program, which the plugin provides as JSON.
     pub fn program(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
+        let context = |error: Error| self.context(error.context("its program"));
+        let json = self.json(attrs).map_err(context)?;
+        let program = Program::from_json(&json).map_err(|e| Error::value(e.to_string()));
+        program.and_then(|program| check::program_names(op, &program).map(|()| program)).map_err(context)
+    }
+
+    /// The text of the program.
+    pub fn json(&self, attrs: &[Attr]) -> Result<String> {
         unsafe extern "C" fn keep(json: *mut c_void, given: Str) {
             // SAFETY: the context is `json` below. The ABI requires the text to be valid for this call.
             unsafe { *json.cast::<Result<String>>() = given.get(abi::most::PROGRAM).map(str::to_owned) }
@@ -172,9 +180,6 @@ impl LoadedOp {
         // SAFETY: the function of the plugin is called as the ABI requires.
         checked(|error| unsafe { write(self.0.context, values.as_ptr(), values.len() as i32, sink, keep, error) })
             .and(json)
-            .and_then(|json| Program::from_json(&json).map_err(|e| Error::value(e.to_string())))
-            .and_then(|program| check::program_names(op, &program).map(|()| program))
-            .map_err(|error| self.context(error.context("its program")))
     }
 
     /// Runs a body over whole tensors. It borrows the inputs and creates the outputs.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::calls::LoadedOp;
 use super::check;
+use crate::attr::Attr;
 use crate::clause;
 use crate::error::{Error, Result, counted};
 use crate::op::variants::Choice;
@@ -181,7 +182,7 @@ impl Reader {
                     return Err(Error::value("a program does not change its inputs, so it needs kernels"));
                 }
                 op.kernels = op.loop_of_program().map_or_else(KernelTable::new, KernelTable::cpu);
-                return Ok(());
+                return example_of_program(op, loaded);
             }
             body::ELEMENTS | body::CELLS if kernels.is_empty() => return Err(Error::value("it has no kernels")),
             body::ELEMENTS | body::CELLS => {
@@ -275,4 +276,16 @@ pub fn sizes(given: &[i64]) -> Result<Shape> {
 fn has_integers(op: &OpDef) -> bool {
     let is_integer = |dtype| matches!(dtype, DTypeRule::Fixed(dtype) if dtype.is_integer());
     op.inputs.iter().any(|i| is_integer(i.dtype)) || op.outputs.iter().any(|o| is_integer(o.dtype))
+}
+
+/// The program of a call must fit the op. A body may refuse the attributes of the example.
+fn example_of_program(op: &OpDef, loaded: LoadedOp) -> Result<()> {
+    let example = Choice::example(op);
+    let optional = op.inputs.iter().zip(&example.given).filter(|(input, _)| input.arity == Arity::Optional);
+    let attrs: Vec<Attr> = example.attrs.iter().cloned().chain(optional.map(|(_, given)| Attr::Bool(*given))).collect();
+    if loaded.json(&attrs).is_err() {
+        return Ok(());
+    }
+    let program = loaded.program(op, &attrs)?;
+    example.check(op, &program, &op.program_arguments()).map_err(|e| e.context("its program"))
 }
