@@ -96,8 +96,8 @@ def test_under_no_grad_and_jit():
         (mt.ones(2), mt.ones(2), TypeError, r"primals must be a tuple of tensors, got Tensor; write \(x,\) for one"),
         ((mt.ones(2),), (), ValueError, "got 1 primals, but 0 tangents"),
         ((mt.ones(2),), ([1.0, 2.0],), TypeError, "tangent 0 must be a Tensor, got list"),
-        ((mt.Tensor([1, 2]),), (mt.Tensor([1, 2]),), TypeError, "primal 0 is int64, expected a floating or complex dtype"),
-        ((mt.ones(2),), (mt.ones(3),), ValueError, r"tangent 0 is float32 \(3,\) on cpu, expected float32 \(2,\) on cpu"),
+        ((mt.Tensor([1, 2]),), (mt.Tensor([1, 2]),), TypeError, "primal 0 is int64, expected a floating or complex"),
+        ((mt.ones(2),), (mt.ones(3),), ValueError, r"is float32 \(3,\) on cpu, expected float32 \(2,\) on cpu"),
     ],
 )
 def test_wrong_arguments(primals, tangents, kind, message):

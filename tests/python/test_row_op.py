@@ -77,8 +77,8 @@ def recurrence(x, a):
 
 def bins(x, at):
     x, at = np.broadcast_arrays(x, at.astype(int))
-    counts = [np.bincount(a[a < a.size], v[a < a.size], a.size) for v, a in zip(x.reshape(-1, 7), at.reshape(-1, 7))]
-    return np.reshape(counts, x.shape)
+    rows = zip(x.reshape(-1, 7), at.reshape(-1, 7), strict=True)
+    return np.reshape([np.bincount(a[a < a.size], v[a < a.size], a.size) for v, a in rows], x.shape)
 
 
 #: Functions with their twins of NumPy.

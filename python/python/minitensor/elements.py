@@ -167,7 +167,9 @@ class Trace:
         if is_function and name not in _METHODS:
             return self.call_row(name, arguments)
         if is_function:
-            raise TypeError(f"op '{self.op}': a row op cannot call the op '{name}', but the method x.{name}(…) of a row")
+            raise TypeError(
+                f"op '{self.op}': a row op cannot call the op '{name}', but the method x.{name}(…) of a row"
+            )
         definition = define(name)
         for declared in definition.inputs:
             at = declared.name

@@ -56,13 +56,15 @@ def jvp(function: Callable[..., Any], primals: Sequence[Tensor], tangents: Seque
 def _check(primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> None:
     for name, value in (("primals", primals), ("tangents", tangents)):
         if isinstance(value, Tensor) or not isinstance(value, Sequence):
-            raise TypeError(f"mt.jvp: {name} must be a tuple of tensors, got {type(value).__name__}; write (x,) for one")
+            kind = type(value).__name__
+            raise TypeError(f"mt.jvp: {name} must be a tuple of tensors, got {kind}; write (x,) for one")
     if len(primals) != len(tangents):
-        raise ValueError(f"mt.jvp: got {len(primals)} primals, but {len(tangents)} tangents; pass one for each argument")
+        counts = f"{len(primals)} primals, but {len(tangents)} tangents"
+        raise ValueError(f"mt.jvp: got {counts}; pass one for each argument")
     for i, (x, t) in enumerate(zip(primals, tangents, strict=True)):
-        for name, value in (("primal", x), ("tangent", t)):
-            if not isinstance(value, Tensor):
-                raise TypeError(f"mt.jvp: {name} {i} must be a Tensor, got {type(value).__name__}; use mt.asarray()")
+        for name, tensor in (("primal", x), ("tangent", t)):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"mt.jvp: {name} {i} must be a Tensor, got {type(tensor).__name__}; use mt.asarray()")
         if not x.dtype.name.startswith(("float", "bfloat", "complex")):
             raise TypeError(f"mt.jvp: primal {i} is {x.dtype.name}, expected a floating or complex dtype; use astype()")
         if x.shape != t.shape or x.dtype != t.dtype or x.device != t.device:

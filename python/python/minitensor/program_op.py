@@ -101,9 +101,9 @@ def row_op(
     `argmin`, `any`, `all`, `var` and `std` (with `correction=0`), `logsumexp`, `dot(y)`, and `at(index)`, which is NaN
     if there is no such element. `cumsum`, `reverse_cumsum`, `cumprod`, `cummax` and `cummin` are running results, and
     `x.recurrence(a)` is `h[i] = a[i] * h[i - 1] + x[i]`; `reverse_recurrence` begins at the end. `shift(places)`,
-    `reverse`, `sort`, `argsort`, `take(index)` and `put(index)` rearrange the row. `count` is the length of the row, and
-    `position` the index of the element. `detach` stops gradients. Other row ops, such as `mt.ops.softmax(x)`, may be
-    called.
+    `reverse`, `sort`, `argsort`, `take(index)` and `put(index)` rearrange the row. `count` is the length of the row,
+    and `position` the index of the element. `detach` stops gradients. Other row ops, such as `mt.ops.softmax(x)`, may
+    be called.
 
     The op takes floating dtypes, computes half-precision numbers in `float32`, and has derivatives of any order.
     Attributes, optional inputs, `outputs` and `where` are those of `mt.element_op`.

@@ -26,7 +26,7 @@ const BREATH: usize = 1 << 20;
 /// The number of cells that a body with a derived gradient, and that gradient, compute side by side.
 const SIDE_BY_SIDE: usize = 64;
 /// The number of bytes of a core that is packed together with its neighbours.
-const GROUP: usize = 128 * 1024;
+const GROUP: usize = 1024 * 1024;
 
 /// An argument of all cells.
 struct CellOperand {

@@ -10,8 +10,9 @@ from ... import nn
 from ..._minitensor import Graph, Tensor, _tensor_from_bytes, zeros
 from ...ir import IR, IRError, running
 from ...ir.symbols import evaluate
+from ...nn.paths import get_tensor
 from ...saving import nodes, saved, sizes
-from ...saving.model import LoadedModel, _get
+from ...saving.model import LoadedModel
 from ...saving.recording import Recorded, record
 from ...tracing import Jitted
 from ...tracing.jitted import ORIGINS
@@ -144,7 +145,7 @@ def _of_loaded(model: LoadedModel, training: bool) -> Source:
         raise TypeError(f"mt.onnx.export: the loaded model has {len(branches)} graphs; pass an example of one:{listed}")
     [branch] = branches
     ir = branch.ir
-    tensors = {meta.name: _get(model, meta.name) for meta in ir.weights}
+    tensors = {meta.name: get_tensor(model, meta.name) for meta in ir.weights}
     parameters = [f"input_{k}" for k in range(len(branch.inputs["tuple"][0]["tuple"]))]
     return _of_recorded(Recorded(ir, branch.inputs, branch.outputs, {}, []), tensors, parameters)
 
