@@ -60,3 +60,12 @@ def test_shapes_are_known_without_values():
     x, w = mt.ones((2, 3, 32, 32), device="meta"), mt.ones((8, 3, 3, 3), device="meta")
     y = mt.ops.max_pool2d(mt.ops.conv2d(x, w, stride=2, padding=1), 2)
     assert (y.shape, str(y.device)) == ((2, 8, 8, 8), "meta")
+
+
+@pytest.mark.parametrize(("x", "weight"), [((3, 4, 5), (0, 4, 3)), ((0, 4, 5), (2, 4, 3)), ((3, 0, 5), (2, 0, 3))])
+def test_a_convolution_without_channels_or_samples(x, weight):
+    tensors = [mt.zeros(*shape, requires_grad=True) for shape in (x, weight)]
+    y = mt.ops.conv1d(*tensors)
+    assert y.shape == (x[0], weight[0], 3) and not y.tolist() or not any(np.ravel(y.detach()))
+    y.sum().backward()
+    assert [t.grad.shape for t in tensors] == [x, weight]

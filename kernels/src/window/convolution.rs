@@ -133,6 +133,9 @@ pub fn forward<T: Float + Machine>(
     let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
     assert!(x.len() == samples * groups * inputs * volume && weight.len() == groups * outputs * inputs * taps);
     assert!(out.len() == samples * groups * outputs * count && bias.is_none_or(|b| b.len() == groups * outputs));
+    if out.is_empty() {
+        return Ok(());
+    }
     if inputs * taps == 0 || volume == 0 {
         let start = |row: usize| bias.map_or(T::zero(), |b| b[row % (groups * outputs)]);
         out.chunks_mut(count.max(1)).enumerate().for_each(|(row, out)| out.fill(start(row)));
