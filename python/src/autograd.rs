@@ -198,6 +198,13 @@ fn grad<'py>(
     Ok(PyTuple::new(py, grads.into_iter().map(|g| g.map(PyTensor::from)))?)
 }
 
+/// Whether the histories of `outputs` reach a leaf that is not one of `known`.
+#[pyfunction]
+fn _reaches_others(outputs: &Bound<'_, PyAny>, known: &Bound<'_, PyAny>) -> Result<bool> {
+    let (outputs, known) = (required_tensors(outputs, "outputs")?, required_tensors(known, "known")?);
+    Ok(autograd::reaches_others(&outputs, &known)?)
+}
+
 /// Turns recording on or off for this thread, and returns the previous state.
 #[pyfunction]
 fn _set_grad_enabled(enabled: bool) -> bool {
@@ -223,6 +230,7 @@ fn manual_seed(seed: i128) -> Result<()> {
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_class::<HookHandle>()?;
     m.add_function(wrap_pyfunction!(grad, m)?)?;
+    m.add_function(wrap_pyfunction!(_reaches_others, m)?)?;
     m.add_function(wrap_pyfunction!(_set_grad_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(is_recording, m)?)?;
     m.add_function(wrap_pyfunction!(manual_seed, m)?)?;

@@ -103,3 +103,26 @@ def test_under_no_grad_and_jit():
 def test_wrong_arguments(primals, tangents, kind, message):
     with pytest.raises(kind, match=message):
         mt.jvp(lambda *x: x[0], primals, tangents)
+
+
+def test_derivatives_by_tensors_that_the_function_refers_to():
+    one, two = mt.Tensor([1.0]), mt.Tensor([2.0])
+    # d/dx d/dy (x · y) is 1.
+    assert mt.jvp(lambda x: mt.jvp(lambda y: x * y, (two,), (one,))[1], (two,), (one,))[1].tolist() == [1.0]
+    layer = mt.nn.Linear(1, 1)
+    _, dy = mt.jvp(lambda x: layer(x) ** 2, (two,), (one,))
+    dy.sum().backward()
+    w, b = (p.detach().item() for p in (layer.weight, layer.bias))
+    np.testing.assert_allclose(layer.weight.grad, [[2 * (2 * 2 * w + b)]], rtol=1e-6)
+
+
+def test_a_gradient_without_recorded_ops_is_an_error():
+    @mt.custom_op(name="jvp::detached", backward=lambda ctx, grad: grad.detach() * 2)
+    def detached(x):
+        return x * 2
+
+    try:
+        with pytest.raises(RuntimeError, match="primal 0 does not depend on the cotangent"):
+            mt.jvp(detached, (mt.Tensor([1.0]),), (mt.Tensor([1.0]),))
+    finally:
+        mt.unregister_custom_op_py("jvp::detached")

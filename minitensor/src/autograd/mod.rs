@@ -6,6 +6,7 @@ mod engine;
 mod meta;
 mod mode;
 mod node;
+mod reach;
 mod saved;
 mod view;
 
@@ -16,5 +17,6 @@ pub use meta::{GradMeta, Hook};
 pub use mode::{EnableGrad, GradMode, NoGrad, is_grad_enabled, set_grad_enabled};
 pub use node::{Edge, Node};
 pub(crate) use node::{Meta, next_sequence};
+pub use reach::reaches_others;
 pub(crate) use saved::Saved;
 pub(crate) use view::Whole;

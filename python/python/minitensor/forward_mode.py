@@ -7,7 +7,7 @@ from typing import Any
 
 from . import ops
 from ._grad_mode import enable_grad
-from ._minitensor import Tensor, grad, is_grad_enabled, ones_like, zeros_like
+from ._minitensor import Tensor, _is_recording, _reaches_others, grad, is_grad_enabled, ones_like, zeros_like
 from .tracing import tree
 
 __all__ = ["jvp"]
@@ -20,11 +20,12 @@ def jvp(function: Callable[..., Any], primals: Sequence[Tensor], tangents: Seque
     the structure of the result. A result that is not a tensor, or that has no gradient, is its own tangent or zeros.
 
     The backward pass of the function is linear in its cotangents, and the derivative is its backward pass. So every op
-    with a second derivative has one, and the derivative can be differentiated itself. It costs about three times as
-    much as the function.
+    with a second derivative has one, and the derivative can be differentiated itself, also by tensors that the function
+    refers to. It costs about three times as much as the function.
 
     `primals` and `tangents` are sequences of tensors with the same shapes and dtypes, which are floating or complex.
-    Raises TypeError or ValueError if they are not.
+    Raises TypeError or ValueError if they are not, and RuntimeError if a gradient was computed without recorded ops, as
+    in a `backward` that detaches its cotangent or uses NumPy.
 
     >>> import minitensor as mt
     >>> x, direction = mt.Tensor([1.0, 2.0, 3.0]), mt.Tensor([1.0, 0.0, 1.0])
@@ -33,16 +34,27 @@ def jvp(function: Callable[..., Any], primals: Sequence[Tensor], tangents: Seque
     (14.0, 8.0)
     """
     _check(primals, tangents)
-    is_recorded = is_grad_enabled() and any(t.requires_grad for t in (*primals, *tangents))
+    is_enabled = is_grad_enabled()
     with enable_grad():
         # Each argument is a tensor of its own, so that one tensor may be passed twice.
         inputs = [ops.clone(x) if x.requires_grad else x.detach().requires_grad_() for x in primals]
         outputs: list[Tensor] = []
         rebuild = tree.rebuilder(function(*inputs), outputs, "mt.jvp: the function")
         reached = [y for y in outputs if y.requires_grad]
+        is_recorded = is_enabled and (
+            any(t.requires_grad for t in (*primals, *tangents)) or _reaches_others(reached, inputs)
+        )
         cotangents = [ones_like(y).requires_grad_() for y in reached]
         pulled = grad(reached, inputs, cotangents, create_graph=True, allow_unused=True) if reached else ()
-        pairs = [(g, t) for g, t in zip(pulled, tangents, strict=False) if g is not None and g.requires_grad]
+        pairs = []
+        for i, (g, tangent) in enumerate(zip(pulled, tangents, strict=False)):
+            if g is not None and g.requires_grad:
+                pairs.append((g, tangent))
+            elif g is not None and not _is_recording() and ops.any(g != 0).item():
+                raise RuntimeError(
+                    f"mt.jvp: the gradient with respect to primal {i} does not depend on the cotangent, because a "
+                    "'backward' computes it without recorded ops; compute it with ops, and do not detach()"
+                )
         found: list[Tensor | None] = [None] * len(reached)
         if pairs:
             gradients, directions = zip(*pairs, strict=True)

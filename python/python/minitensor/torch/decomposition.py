@@ -45,20 +45,10 @@ def reverse_cumsum(x: Tensor) -> Tensor:
 def shift(x: Tensor, places: int) -> Tensor:
     """The element of a row so many places before each; 0 outside of the row."""
     n = x.shape[-1]
+    if abs(places) >= n:
+        return torch.zeros_like(x)
     at = torch.arange(n, device=x.device) - places
     return torch.where((at >= 0) & (at < n), x.roll(places, -1), 0)
-
-
-def recurrence(x: Tensor, a: Tensor) -> Tensor:
-    """`h[i] = a[i] * h[i - 1] + x[i]` along rows, by doubling the distance of the elements that are combined."""
-    x, a = torch.broadcast_tensors(x, a)
-    distance = 1
-    while distance < x.shape[-1]:
-        first, rest = x[..., :distance], a[..., distance:]
-        x = torch.cat([first, x[..., distance:] + rest * x[..., :-distance]], -1)
-        a = torch.cat([a[..., :distance], rest * a[..., :-distance]], -1)
-        distance *= 2
-    return x
 
 
 def positions(index: Tensor, n: Any) -> tuple[Tensor, Tensor]:
@@ -85,7 +75,7 @@ def put(x: Tensor, index: Tensor) -> Tensor:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "and": torch.logical_and,
     "chain": chain,
-    "argsort": lambda x: x.argsort(-1, stable=True).to(x.dtype),
+    "argsort": lambda x: x.argsort(dim=-1, stable=True).to(x.dtype),
     "bitwise_invert": torch.bitwise_not,
     "cbrt": lambda x: torch.copysign(x.abs().pow(1 / 3), x),
     "conj": lambda x: x,
@@ -107,7 +97,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "prod": lambda x: x.prod(-1, keepdim=True),
     "put": put,
     "recip": torch.reciprocal,
-    "recurrence": recurrence,
     "reverse": lambda x: x.flip(-1),
     "reverse_cumsum": reverse_cumsum,
     "right_shift": torch.bitwise_right_shift,
@@ -124,8 +113,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 #: The functions over rows.
 _OF_ROWS = (
     *("sum", "prod", "max", "min", "cumsum", "reverse_cumsum"),
-    *("shift", "reverse", "cummax", "recurrence", "argsort", "take", "put"),
+    *("shift", "reverse", "cummax", "argsort", "take", "put"),
 )
+#: Functions that PyTorch lacks.
+_MISSING = {"recurrence"}
 
 
 class Program(NamedTuple):
@@ -151,6 +142,8 @@ class Program(NamedTuple):
         if found is None:
             return None
         program = json.loads(found.pop("program"))
+        if any(name in _MISSING for name, *_ in program["nodes"]):
+            return None
         return Program(program["nodes"], [at for _, at in program["outputs"]], **found)
 
     def evaluate(

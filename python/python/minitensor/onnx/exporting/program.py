@@ -178,7 +178,8 @@ class _Body:
             return _Term(_REDUCTIONS[name](self._as_number(value), rows.axes), name in _ORDERED, read)
         function = PRIMITIVES.get(name)
         if function is None:
-            raise self._call.error(f"its program has the function '{name}', which has no rule for ONNX", "report this")
+            instead = "compute it with ops, such as mt.ops.sort, mt.ops.take and mt.ops.flip, outside of the row op"
+            raise self._call.error(f"its program has the function '{name}' of rows, which is not exported", instead)
         values = [term.value for term in terms]
         if name not in ("truthy", "and", "or", "not", "select"):
             values = [self._as_number(value) for value in values]

@@ -285,7 +285,8 @@ def constant(array: npt.NDArray[Any]) -> Value:
 def _schema(node: Node) -> defs.OpSchema | None:
     try:
         return defs.get_schema(node.op, node.version, node.domain)
-    except defs.SchemaError:
+    # A name that is not UTF-8 is no text for `onnx`.
+    except (defs.SchemaError, TypeError):
         return None
 
 
