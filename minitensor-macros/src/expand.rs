@@ -13,7 +13,7 @@ pub use element::by_program as is_by_program;
 pub use vjp::{MOST_INPUTS, MOST_OUTPUTS};
 
 use proc_macro2::TokenStream;
-use quote::format_ident;
+use quote::{ToTokens, format_ident};
 use syn::Ident;
 
 use crate::ast::{Core, Elem, Generic, Gradient, Level, Op, Role};
@@ -128,6 +128,8 @@ impl Items {
                 Some(vjp) => self.define_cells(op, &vjp, name),
                 None => quote!(__private::Backward::NotNeeded),
             },
+            // A compiled gradient has the derivative by a number, but not that by its conjugate.
+            Gradient::Derived if conjugates(op) => by_program(),
             Gradient::Derived => match vjp::of(op) {
                 Some(vjp) => self.define_vjp(op, &vjp, name),
                 // A gradient that exceeds the limits of a loop is computed by its program.
@@ -215,6 +217,12 @@ impl Items {
         };
         self.entries.insert(at, quote!(__private::OpEntry { op: &#name, kernels: #kernels }));
     }
+}
+
+/// Whether an op on complex numbers conjugates them.
+fn conjugates(op: &Op) -> bool {
+    let is_complex = op.generics.iter().any(|g| g.dtypes.iter().any(|d| d.is_complex()));
+    is_complex && crate::body::mentions(op.function.block.to_token_stream(), &|name| name == "conj")
 }
 
 /// Whether rustc compiles the loops of an op.

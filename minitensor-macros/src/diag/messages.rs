@@ -84,7 +84,7 @@ messages! {
     CELL_NEEDS_SHAPE: "the op `{}` works on cells, but has no `shape` clause", "describe its input and output dimensions, such as `shape = (x: [.., n]) -> [.., n]`";
     RANK: "`{}` has rank {} here, but its type `{}` has rank {}", "write the same number of dimensions in both";
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "use `&T` or `&mut T` for a single element";
-    AXIS_LEVEL: "only a cell op can have an `axis` clause", "remove it; a tensor op can take a parameter `axis: i64`";
+    AXIS_LEVEL: "only a row or cell op can have an `axis` clause", "remove it; a tensor op can take a parameter `axis: i64`";
 
     // Rows.
     ROW_NEEDS_SHAPE: "the op `{}` works on rows, but has no `shape` clause", "state which arguments are rows, and which have one number for each row: `shape = (x: [.., n]) -> [.., n]`";
