@@ -85,7 +85,7 @@ ALONE_FAULTS = [
         SCALED,
         "MT_KIND_FLOAT",
         MASKED + ".inputs = optional,",
-        "its program: the program reads 'x', which is not given",
+        "its program: the program reads 'm', which is not given",
     ),
     (
         DOUBLED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,16 @@ from ._minitensor import Tensor, _is_recording, _reaches_others, grad, is_grad_e
 from .tracing import tree
 
 __all__ = ["jvp"]
+
+
+class _Open(threading.local):
+    """The calls that are running on a thread, each with the leaves that calls within it have created."""
+
+    def __init__(self) -> None:
+        self.leaves: list[list[Tensor]] = []
+
+
+_open = _Open()
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
@@ -39,12 +50,19 @@ def jvp(function: Callable[..., Any], primals: Sequence[Tensor], tangents: Seque
         # Each argument is a tensor of its own, so that one tensor may be passed twice.
         inputs = [ops.clone(x) if x.requires_grad else x.detach().requires_grad_() for x in primals]
         outputs: list[Tensor] = []
-        rebuild = tree.rebuilder(function(*inputs), outputs, "mt.jvp: the function")
+        leaves = list(inputs)
+        _open.leaves.append(leaves)
+        try:
+            rebuild = tree.rebuilder(function(*inputs), outputs, "mt.jvp: the function")
+        finally:
+            _open.leaves.pop()
         reached = [y for y in outputs if y.requires_grad]
         is_recorded = is_enabled and (
-            any(t.requires_grad for t in (*primals, *tangents)) or _reaches_others(reached, inputs)
+            any(t.requires_grad for t in (*primals, *tangents)) or _reaches_others(reached, leaves)
         )
         cotangents = [ones_like(y).requires_grad_() for y in reached]
+        for enclosing in _open.leaves[-1:]:
+            enclosing += leaves + cotangents
         pulled = grad(reached, inputs, cotangents, create_graph=True, allow_unused=True) if reached else ()
         pairs = []
         for i, (g, tangent) in enumerate(zip(pulled, tangents, strict=False)):
