@@ -1,9 +1,14 @@
 //! Plans of programs over rows compute what the programs compute at numbers.
 
+use std::sync::Mutex;
+
 use minitensor_kernels::program::{Program, RowPlan, Symbol, Tile};
 use minitensor_kernels::row::{Computed, Reduction, Rows};
 use minitensor_kernels::simd::{Level, levels, set_level};
 use minitensor_kernels::{Element, Field, Float, Num, Real, Row, lit};
+
+/// The SIMD level is that of the process, so tests that change it run one after the other.
+static LEVEL: Mutex<()> = Mutex::new(());
 
 struct Random(u64);
 
@@ -150,6 +155,7 @@ fn outputs<T: Tile + Computed>(
 
 #[test]
 fn a_plan_computes_its_program() {
+    let _alone = LEVEL.lock();
     const SIZES: [(usize, usize); 16] = [
         (1, 1),
         (1, 300),
@@ -209,6 +215,7 @@ fn rows_without_elements_have_the_results_of_no_elements() {
 
 #[test]
 fn truth_values_are_bytes() {
+    let _alone = LEVEL.lock();
     let program = Program::write(&["x", "kept"], &[], |x, _| {
         let y = Symbol::select(x[1].truthy(), x[0], lit(0));
         vec![("above".into(), x[0].mean().less(x[0]).into()), ("y".into(), (y - y.mean()).into())]
