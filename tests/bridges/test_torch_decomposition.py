@@ -12,6 +12,8 @@ from minitensor.torch.registration import find
 from sample_calls import call_ours, flat, gradients_of_ours, is_float, samples
 from torch_samples import assert_same, call_torch, gradients_of_torch
 
+import minitensor as mt
+
 NAMES = [name for name in _op_names() if find(name).decompositions]
 
 
@@ -111,6 +113,7 @@ def test_the_fingerprint_of_an_op_has_its_program(name):
 
 PROGRAM = """
 import torch
+import minitensor as mt
 import minitensor.torch as mtt
 from torch._inductor.utils import run_and_get_code
 
@@ -134,3 +137,36 @@ for a, b in zip(kernels, decomposed, strict=True):
 
 def test_inductor_fuses_decomposed_ops():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+ROWS = {
+    "shift": lambda x: x.shift(2) + x.shift(-1) * x.shift(2**62),
+    "reverse": lambda x: x * x.reverse(),
+    "cummax": lambda x: x.cummax() - x.cummin(),
+    "sort": lambda x: x.sort() * x,
+    "take": lambda x: x.take(x.argsort().argsort()),
+    "put": lambda x: x.put(mt.ops.floor(mt.ops.abs(x) * 3)),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_functions_of_whole_rows(name):
+    mt.row_op(name=f"whole_rows::{name}")(ROWS[name])
+    try:
+        mtt.register()
+        op = find(f"whole_rows::{name}")
+        x = torch.sin(torch.arange(24.0) * 7).reshape(4, 6)
+        torch.testing.assert_close(op.decompositions[op.op](x), op.op(x))
+    finally:
+        mt.unregister_custom_op_py(f"whole_rows::{name}")
+
+
+def test_recurrences_have_kernels_only():
+    mt.row_op(name="whole_rows::filtered")(lambda x: x.recurrence(x))
+    try:
+        mtt.register()
+        op = find("whole_rows::filtered")
+        assert op.decompositions[op.op](torch.ones(2, 3)) is NotImplemented
+        assert op.op(torch.ones(3)).tolist() == [1.0, 2.0, 3.0]
+    finally:
+        mt.unregister_custom_op_py("whole_rows::filtered")
