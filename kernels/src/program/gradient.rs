@@ -14,7 +14,7 @@ pub enum Variable {
     Uniform(usize),
 }
 
-/// What a node computes from its rows.
+/// The function that a node computes.
 #[derive(Clone, Copy)]
 enum Kind {
     Reduction(Reduction),
@@ -146,7 +146,7 @@ impl Program {
             let parts = partials.outputs.iter().zip(cotangents).zip(gives).filter(|(_, gives)| **gives == along);
             parts.fold(Symbol::zero(), |sum, ((partial, cotangent), _)| sum + cotangent.chain(*partial))
         };
-        // Σ ȳ ∂h over the outputs with one value per element, plus what comes through the nodes from `from` on.
+        // Σ ȳ ∂h over the outputs with one value per element, plus the contributions of the nodes from `from` on.
         let through = |partials: &Partials, adjoints: &[Vec<Symbol>], from: usize| {
             let parts =
                 (from..nodes.len()).flat_map(|m| adjoints[m].iter().zip(&partials.arguments[m]).map(move |p| (m, p)));

@@ -13,7 +13,7 @@ use crate::runtime::stop::{Stop, filled};
 /// these functions; the compiled passes of a body do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowFunction {
-    /// `shift(x)`: the element of `x` so many places before; 0 outside of the row.
+    /// `shift(x)`: the element of `x` at this distance before; 0 outside of the row.
     Shift(i64),
     /// `reverse(x)`: the elements in reverse order.
     Reverse,

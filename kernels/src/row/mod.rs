@@ -206,7 +206,7 @@ pub trait Row: Float {
     fn reverse_cumsum(self) -> Self {
         self.reduce(Reduction::ReverseCumsum)
     }
-    /// The element so many places before this one, or after it if `places` is negative; 0 outside of the row.
+    /// The element `places` before this one, or after it if `places` is negative; 0 outside of the row.
     #[inline(always)]
     fn shift(self, places: i64) -> Self {
         Self::of_row(RowFunction::Shift(places), [self])

@@ -376,7 +376,7 @@ class Element:
         return self._trace.call_row(name, {"x": self} | dict(zip(takes, args, strict=False)) | keywords)
 
     def shift(self, places: int) -> Element:
-        """The element so many places before this one, or after it if `places` is negative; 0 outside of the row."""
+        """The element `places` before this one, or after it if `places` is negative; 0 outside of the row."""
         if not self._trace.is_of_rows:
             raise AttributeError(f"op '{self._trace.op}': an element has no neighbours; define a row op with mt.row_op")
         if isinstance(places, bool) or not isinstance(places, numbers.Integral):
