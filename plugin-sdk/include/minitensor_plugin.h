@@ -38,7 +38,7 @@ extern "C" {
 
 #define MT_MAGIC UINT64_C(0x4E4947554C50544D) /* "MTPLUGIN" */
 #define MT_ABI_MAJOR 1u
-#define MT_ABI_MINOR 0u
+#define MT_ABI_MINOR 1u
 #define MT_MAX_NDIM 64
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
@@ -446,6 +446,10 @@ struct MtHost {
   /* Computes the vector-Jacobian product of a call with tensors only. Stores a gradient for each input, or null if it has none. */
   int32_t (*op_vjp)(const MtOpRef *op, MtTensor *const *inputs, size_t n_inputs, MtTensor *cotangent,
                     MtTensor **gradients, MtError *error);
+
+  /* Since 1.1: as `tensor_array`, with a null `data`. Does not read the tensor: a call that only looks at layouts and calls ops can become
+   * part of a graph, op by op. */
+  MtArray (*tensor_layout)(const MtTensor *tensor);
 };
 
 /* ---- the plugin ------------------------------------------------------------------------------------------------ */

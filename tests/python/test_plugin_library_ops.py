@@ -249,3 +249,35 @@ def test_a_library_may_write_to_the_log_when_python_has_ended():
     program = "import sys\nimport minitensor as mt\nmt.plugins.load_plugin(sys.argv[1])\nprint('loaded')\n"
     done = subprocess.run([sys.executable, "-c", program, library(code=code)], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "loaded\n", "")
+
+
+# Graphs.
+
+
+def test_a_gradient_that_reads_elements_is_one_call_of_a_graph():
+    """The gradient of `probe` with the cotangent `d` is `d·x`, so that it needs a saved tensor."""
+    code = """
+    static int32_t gradient(const MtGradient *call, MtError *error) {
+      MtArray x = host->tensor_array(call->inputs[0]), d = host->tensor_array(call->cotangents[0]);
+      MtTensor *result = host->tensor_zeros(MT_FLOAT32, 1, x.shape, 1, 0, error);
+      if (!result) return MT_ERROR_RUNTIME;
+      float *out = host->tensor_array(result).data;
+      for (int64_t i = 0; i < x.shape[0]; i++)
+        out[i] = ((float *)x.data)[i * x.strides[0]] * ((float *)d.data)[i * d.strides[0]];
+      call->gradients[0] = result;
+      return MT_OK;
+    }
+    static const uint32_t saved[] = {0};
+    """
+    op = ".backward_kind = MT_GRADIENT_FN, .gradient = gradient, .saved_inputs = saved, .n_saved_inputs = 1,"
+    with loaded(library(code=code, op=op)):
+
+        def gradient(x, scale):
+            return mt.grad((mt.ops.probe(x) * scale).sum(), x)[0]
+
+        graph = mt.jit(gradient)
+        for values, scale in (([1.0, 2.0], [3.0, 4.0]), ([5.0, 6.0], [7.0, 8.0])):
+            x = mt.Tensor(values, requires_grad=True)
+            assert graph(x, mt.Tensor(scale)).tolist() == [v * s for v, s in zip(values, scale, strict=True)]
+        (recorded,) = graph.graphs
+        assert "probe.gradient" in recorded.ops

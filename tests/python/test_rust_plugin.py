@@ -92,7 +92,7 @@ def test_snippets_of_the_document(library, monkeypatch, capfd):
 
 def test_its_ops_behave_like_built_in_ops(library):
     info = plugins.load_plugin(library)
-    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu", "rust_transpose", "rust_soft_dtw")
+    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu", "rust_transpose", "rust_soft_dtw", "rust_attention")
     assert info.kind == "library" and info.path == str(library)
     for op in info.ops:
         mt.testing.opcheck(op)
@@ -132,6 +132,27 @@ def test_the_gradient_of_a_cell_is_derived_in_the_plugin(library):
     (alignment,) = mt.grad(mt.ops.rust_soft_dtw(d).sum(), d)
     # Every path contains both ends.
     np.testing.assert_allclose(alignment.numpy()[:, [0, -1], [0, -1]], 1, rtol=1e-12)
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_ops_of_the_plugin_become_parts_of_a_graph(library):
+    plugins.load_plugin(library)
+    rng = np.random.default_rng(1)
+
+    def tensors():
+        return [mt.Tensor(rng.standard_normal((2, 4, 4)), requires_grad=True) for _ in range(3)]
+
+    def loss(query, key, value):
+        result = (mt.ops.rust_attention(query, key, value) * mt.ops.rust_transpose(value, tile=8)).sum()
+        return result, *mt.grad(result, [query, key, value])
+
+    graph = mt.jit(loss)
+    graph(*tensors())
+    other = tensors()
+    for expected, actual in zip(loss(*other), graph(*other), strict=True):
+        np.testing.assert_array_equal(actual.detach(), expected.detach())
+    ops = graph.graphs[0].ops
+    assert "softmax" in ops and not any("attention" in op or "gradient" in op for op in ops)
     plugins.unload_plugin("rust_example_plugin")
 
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::as_op;
 use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
+use crate::graph::is_recording;
 use crate::op::by_name::names;
 use crate::op::{Backward, Role, gradient};
 use crate::precision::Wide;
@@ -282,6 +284,8 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
     let _wide = (!op.body.is_interpreted()).then(Wide::new);
     let grads = match &op.backward {
         Backward::Derived(_) | Backward::Program(_) => gradient::run(&call)?,
+        // The function of a library may read elements.
+        Backward::Formula(_) if is_recording() && op.is_of_library() => as_op::gradients(node, cotangents)?,
         Backward::Formula(formula) => formula.run.call(&call)?,
         Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),
         Backward::NotNeeded => Vec::new(),
@@ -316,12 +320,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         .enumerate()
         .map(|(i, g)| match g {
             Some(g) if call.needs(i) => call.leave(i, g).map(Some),
-            None if call.needs(i) => Err(Error::runtime(format!(
-                "op '{}': its backward returned no gradient for input '{}', which requires one; return zeros if the \
-                 gradient is zero",
-                op.name,
-                op.parameter(i).name
-            ))),
+            None if call.needs(i) => Err(as_op::no_gradient(op, i)),
             _ => Ok(None),
         })
         .collect()

@@ -1,6 +1,7 @@
 //! Reverse-mode differentiation. The tensors own the graph: a computed tensor references the [`Node`] that computed it, and
 //! a node has edges to the nodes and leaves of its inputs. There is no tape.
 
+mod as_op;
 mod backward_call;
 mod engine;
 mod meta;

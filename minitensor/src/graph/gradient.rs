@@ -11,10 +11,7 @@ use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
 use crate::autograd::{BackwardCall, Edge, EnableGrad, GradMeta, Meta, Node, Saved, grad_of_part, is_grad_enabled};
 use crate::error::{Error, Result};
-use crate::op::{
-    Arity, Backward, BackwardBody, Body, Core, DTypeRule, Dynamic, Formula, Input, KernelTable, Location, OpDef, OpRef,
-    Output, Role, ShapeRule,
-};
+use crate::op::{Backward, BackwardBody, Dynamic, Formula, OpRef, internal_op};
 use crate::tensor::Tensor;
 
 /// A tensor whose gradient is computed.
@@ -244,32 +241,13 @@ type Run = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Se
 /// An op that occurs only in histories.
 fn history_op(run: Arc<Run>) -> OpRef {
     let body = |_: &crate::op::Call<'_>| Err(Error::runtime("a recorded function is not called as an op"));
-    let (any, none) = (DTypeRule::Any, Cow::Borrowed(&[][..]));
-    let input =
-        Input { name: Cow::Borrowed("args"), arity: Arity::Variadic, dtype: any, mutated: false, core: Core::Scalar };
-    let output = Output { name: Cow::Borrowed("outs"), dtype: any, role: Role::Returned, core: Core::Scalar };
-    let formula = Formula {
+    let none = Cow::Borrowed(&[][..]);
+    let backward = Backward::Formula(Formula {
         run: BackwardBody::Shared(run),
         saved_inputs: none.clone(),
         saved_outputs: none.clone(),
         without: none,
-    };
-    OpRef::Shared(Arc::new(OpDef {
-        name: Cow::Borrowed("jit"),
-        aliases: Cow::Borrowed(&[]),
-        doc: Cow::Borrowed(""),
-        inputs: Cow::Owned(vec![input]),
-        attrs: Cow::Borrowed(&[]),
-        outputs: Cow::Owned(vec![output]),
-        generics: Cow::Borrowed(&[]),
-        shape: ShapeRule::Inferred,
-        predicates: Cow::Borrowed(&[]),
-        axis: None,
-        // The graph contains the conversions of half floats.
-        body: Body::Dynamic(Dynamic { run: Arc::new(body), is_interpreted: true }),
-        backward: Backward::Formula(formula),
-        kernels: KernelTable::new(),
-        since: 0,
-        location: Location { file: Cow::Borrowed(file!()), line: line!() },
-    }))
+    });
+    // The graph contains the conversions of half floats.
+    internal_op("jit".into(), Dynamic { run: Arc::new(body), is_interpreted: true }, backward)
 }

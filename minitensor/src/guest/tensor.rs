@@ -19,7 +19,6 @@ use crate::plugin::ffi::checked;
 /// An n-dimensional array of the host. A clone is the same tensor, with the same memory, gradient and history.
 pub struct Tensor {
     handle: NonNull<abi::Tensor>,
-    data: *mut u8,
     shape: Shape,
     strides: Strides,
     dtype: DType,
@@ -39,11 +38,10 @@ impl Tensor {
     pub unsafe fn from_handle(handle: NonNull<abi::Tensor>) -> Result<Tensor> {
         // SAFETY: by the contract of this function. The pointers of the array are valid as long as the handle.
         unsafe {
-            let array = (host()?.tensor_array)(handle.as_ptr());
+            let array = (host()?.tensor_layout)(handle.as_ptr());
             let ndim = usize::try_from(array.ndim).unwrap_or(0);
             Ok(Tensor {
                 handle,
-                data: array.data.cast(),
                 shape: abi::slice(array.shape, ndim, abi::most::DIMS, "shape")?.iter().map(|d| *d as usize).collect(),
                 strides: abi::slice(array.strides, ndim, abi::most::DIMS, "strides")?
                     .iter()
@@ -110,7 +108,7 @@ impl Tensor {
         }
         let tensor = Tensor::zeros(shape, T::DTYPE, Device::Cpu)?;
         // SAFETY: the tensor is new, contiguous and has `data.len()` elements of this type.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), tensor.data.cast::<T>(), data.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), tensor.data_ptr().cast::<T>(), data.len()) };
         Ok(tensor)
     }
 
@@ -120,12 +118,13 @@ impl Tensor {
             return Err(Error::type_(format!("expected a tensor of dtype {}, got {}", T::DTYPE, self.dtype)));
         }
         self.device.expect_cpu()?;
+        let data = self.data_ptr().cast::<T::Stored>();
         let mut at = vec![0usize; self.ndim()];
         let mut elements = Vec::with_capacity(self.numel());
         for _ in 0..self.numel() {
             let offset: isize = at.iter().zip(&self.strides).map(|(i, stride)| *i as isize * stride).sum();
             // SAFETY: the offset is within the shape, so within the memory of the tensor, which holds elements of this type.
-            elements.push(T::load(unsafe { *self.data.cast::<T::Stored>().offset(offset) }));
+            elements.push(T::load(unsafe { *data.offset(offset) }));
             for (i, size) in at.iter_mut().zip(self.shape.iter()).rev() {
                 *i += 1;
                 if *i < *size {
@@ -177,7 +176,8 @@ impl Tensor {
 
     /// The address of the first element. Only on [`Device::Cpu`] may it be dereferenced.
     pub fn data_ptr(&self) -> *mut u8 {
-        self.data
+        // SAFETY: this tensor holds the handle, so it is valid. The table of the host outlives the plugin.
+        host().map_or(std::ptr::null_mut(), |host| unsafe { (host.tensor_array)(self.handle.as_ptr()) }.data.cast())
     }
 }
 

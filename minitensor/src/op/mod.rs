@@ -35,12 +35,15 @@ engine! {
     pub mod by_name;
     pub(crate) mod element_program;
     mod example;
+    pub(crate) mod internal;
     pub(crate) mod gradient;
     mod kept;
     pub(crate) mod row_kernel;
     pub mod registry;
     pub(crate) mod variants;
 }
+#[cfg(feature = "engine")]
+pub(crate) use self::internal::internal_op;
 #[cfg(feature = "engine")]
 pub use self::{
     arguments::{Argument, Arguments},

@@ -101,7 +101,7 @@ impl Package {
         abi::Plugin {
             magic: abi::MAGIC,
             abi_major: abi::MAJOR,
-            abi_minor: 0,
+            abi_minor: abi::MINOR,
             struct_size: size_of::<abi::Plugin>() as u64,
             name: padded(self.name),
             version: padded(self.version),

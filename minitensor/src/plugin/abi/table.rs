@@ -196,6 +196,7 @@ structs! {
         op_release: unsafe extern "C" fn(*mut OpRef),
         op_call: OpCallFn,
         op_vjp: OpVjpFn,
+        tensor_layout: unsafe extern "C" fn(*const Tensor) -> Array,
     }
     Plugin {
         magic: u64,

@@ -40,6 +40,7 @@ pub static HOST: Host = Host {
     op_release,
     op_call,
     op_vjp,
+    tensor_layout,
 };
 
 // SAFETY: it is a constant, and its functions may be called on any thread.
@@ -255,6 +256,11 @@ unsafe extern "C" fn tensor_release(tensor: *mut abi::Tensor) {
 unsafe extern "C" fn tensor_array(tensor: *const abi::Tensor) -> abi::Array {
     // SAFETY: the ABI requires the handle to be null, or held by the plugin.
     unsafe { look(tensor) }.map_or(NO_ARRAY, Held::array)
+}
+
+unsafe extern "C" fn tensor_layout(tensor: *const abi::Tensor) -> abi::Array {
+    // SAFETY: as for `tensor_array`.
+    unsafe { look(tensor) }.map_or(NO_ARRAY, Held::layout)
 }
 
 unsafe extern "C" fn op_find(name: Str, error: *mut ErrorSink) -> *mut abi::OpRef {

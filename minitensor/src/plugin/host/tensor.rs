@@ -29,10 +29,18 @@ impl Held {
         Held { tensor, shape, strides }
     }
 
+    /// The array of the tensor. The receiver may read its elements.
     pub fn array(&self) -> abi::Array {
+        let is_meta = self.tensor.device() == Device::Meta;
+        let data = if is_meta { std::ptr::null_mut() } else { self.tensor.data_ptr().cast() };
+        abi::Array { data, ..self.layout() }
+    }
+
+    /// The array without the address of the elements.
+    pub fn layout(&self) -> abi::Array {
         let device = self.tensor.device();
         abi::Array {
-            data: if device == Device::Meta { std::ptr::null_mut() } else { self.tensor.data_ptr().cast() },
+            data: std::ptr::null_mut(),
             device_type: abi::device_type(device.kind()),
             device_id: device.index() as i32,
             ndim: self.shape.len() as i32,
