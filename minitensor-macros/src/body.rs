@@ -1,22 +1,19 @@
 //! Values of a body: either data, or known before the loop runs.
 
 pub mod certain;
+mod effects;
 pub mod extent;
 pub mod levels;
 pub mod methods;
 mod scopes;
 
 pub use certain::Certain;
+pub use effects::Effects;
 pub use scopes::{Head, Scopes};
 
 use proc_macro2::{TokenStream, TokenTree};
-use syn::visit::{self, Visit};
-use syn::{Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprField, ExprForLoop, ExprGroup};
-use syn::{ExprIndex, ExprLoop, ExprMethodCall, ExprParen, ExprReference, ExprReturn, ExprTry, ExprUnary, ExprWhile};
-use syn::{Ident, Lit, Local, PatIdent};
-
-use crate::ast::{spelling, text};
-use crate::diag::{error, messages};
+use syn::visit::Visit;
+use syn::{Expr, ExprField, ExprGroup, ExprIndex, ExprMethodCall, ExprParen, ExprReference, ExprUnary, Ident, Lit};
 
 /// The kind of value of an expression, as far as the macro needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,124 +79,6 @@ pub fn fraction(expr: &Expr) -> Option<syn::LitFloat> {
     let mut found = Fraction(None);
     found.visit_expr(expr);
     found.0
-}
-
-/// Errors in a branch that is computed even if it is not selected: such a branch must not exit, and must not mutate anything
-/// outside of it.
-pub fn branch_mistakes(branch: &syn::Block) -> Vec<syn::Error> {
-    #[derive(Default)]
-    struct Branch {
-        errors: Vec<syn::Error>,
-        loops: usize,
-        closures: usize,
-        own: Vec<String>,
-    }
-    impl Branch {
-        fn leaves(&mut self, at: impl quote::ToTokens, word: &str) {
-            if self.closures == 0 {
-                self.errors.push(error(at, &messages::LEAVES_IF, &[&word]));
-            }
-        }
-        fn changes(&mut self, place: &Expr, whole: &dyn quote::ToTokens) {
-            match place {
-                Expr::Tuple(places) => places.elems.iter().for_each(|p| self.changes(p, whole)),
-                Expr::Array(places) => places.elems.iter().for_each(|p| self.changes(p, whole)),
-                Expr::Call(pattern) => pattern.args.iter().for_each(|p| self.changes(p, whole)),
-                Expr::Struct(pattern) => pattern.fields.iter().for_each(|f| self.changes(&f.expr, whole)),
-                _ => {
-                    if let Some(name) = root(place).filter(|name| !self.own.contains(&text(name))) {
-                        let shown = spelling(place);
-                        self.errors.push(error(whole, &messages::ASSIGNS_IN_IF, &[name, &shown, &shown]));
-                    }
-                }
-            }
-        }
-        /// Runs `inside`. Names bound in it go out of scope afterwards.
-        fn scope(&mut self, inside: impl FnOnce(&mut Self)) {
-            let known = self.own.len();
-            inside(self);
-            self.own.truncate(known);
-        }
-    }
-    impl<'a> Visit<'a> for Branch {
-        fn visit_expr_return(&mut self, e: &'a ExprReturn) {
-            self.leaves(e.return_token, "return");
-        }
-        fn visit_macro(&mut self, mac: &'a syn::Macro) {
-            // `todo!` and `unimplemented!` stay until the body is finished.
-            let name = mac.path.segments.last().map(|s| text(&s.ident)).unwrap_or_default();
-            if ["panic", "unreachable", "assert", "assert_eq", "assert_ne"].contains(&name.as_str()) {
-                self.leaves(&mac.path, &format!("{name}!"));
-            }
-        }
-        fn visit_expr_try(&mut self, e: &'a ExprTry) {
-            self.leaves(e.question_token, "?");
-        }
-        fn visit_expr_break(&mut self, e: &'a ExprBreak) {
-            if self.loops == 0 {
-                self.leaves(e.break_token, "break");
-            }
-        }
-        fn visit_expr_continue(&mut self, e: &'a ExprContinue) {
-            if self.loops == 0 {
-                self.leaves(e.continue_token, "continue");
-            }
-        }
-        fn visit_expr_closure(&mut self, e: &'a ExprClosure) {
-            self.closures += 1;
-            self.scope(|this| visit::visit_expr_closure(this, e));
-            self.closures -= 1;
-        }
-        fn visit_block(&mut self, block: &'a syn::Block) {
-            self.scope(|this| visit::visit_block(this, block));
-        }
-        fn visit_arm(&mut self, arm: &'a syn::Arm) {
-            self.scope(|this| visit::visit_arm(this, arm));
-        }
-        fn visit_expr_for_loop(&mut self, e: &'a ExprForLoop) {
-            self.loops += 1;
-            self.scope(|this| visit::visit_expr_for_loop(this, e));
-            self.loops -= 1;
-        }
-        fn visit_expr_while(&mut self, e: &'a ExprWhile) {
-            self.loops += 1;
-            visit::visit_expr_while(self, e);
-            self.loops -= 1;
-        }
-        fn visit_expr_loop(&mut self, e: &'a ExprLoop) {
-            self.loops += 1;
-            visit::visit_expr_loop(self, e);
-            self.loops -= 1;
-        }
-        fn visit_local(&mut self, local: &'a Local) {
-            local.init.iter().for_each(|init| self.visit_local_init(init));
-            self.visit_pat(&local.pat);
-        }
-        fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
-            self.own.push(text(&pattern.ident));
-        }
-        fn visit_expr_assign(&mut self, e: &'a ExprAssign) {
-            self.changes(&e.left, e);
-            self.visit_expr(&e.right);
-        }
-        fn visit_expr_binary(&mut self, e: &'a ExprBinary) {
-            if is_compound(&e.op) {
-                self.changes(&e.left, e);
-            }
-            visit::visit_expr_binary(self, e);
-        }
-        fn visit_expr_reference(&mut self, e: &'a ExprReference) {
-            // A mutable reference to a temporary has no effect outside.
-            let is_place = matches!(&*e.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_) | Expr::Unary(_));
-            if e.mutability.is_some() && is_place {
-                self.changes(&e.expr, e);
-            }
-            self.visit_expr(&e.expr);
-        }
-    }
-    let mut found = Branch::default();
-    found.visit_block(branch);
-    found.errors
 }
 
 /// The variable at the root of a place: `a` for `a[0]`, `a.1` and `*a`.

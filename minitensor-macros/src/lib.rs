@@ -139,7 +139,7 @@ pub fn op_fn(attr: proc_macro::TokenStream, item: proc_macro::TokenStream) -> pr
 }
 
 fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
-    let function: ItemFn = match syn::parse2(item.clone()) {
+    let function = match parse::function(item.clone()) {
         Ok(function) => function,
         Err(error) => return parse::incomplete(error, item),
     };
@@ -155,7 +155,7 @@ fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
-    let function: ItemFn = match syn::parse2(item.clone()) {
+    let function = match parse::function(item.clone()) {
         Ok(function) => function,
         Err(error) => return parse::incomplete(error, item),
     };

@@ -37,14 +37,14 @@ pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
 /// The function with its body lowered. In element and row bodies, its `f64` parameters become elements.
 pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
     // A `let mut acc = 0.0` is static until data is assigned to it, which may be later. So lowering repeats until no further
-    // `let` becomes data.
-    let mut promoted = BTreeSet::new();
+    // `let` becomes data, and no further loop ends on data.
+    let (mut promoted, mut ended) = (BTreeSet::new(), BTreeSet::new());
     let mut lowered = loop {
         let mut lowered = function.clone();
-        let mut lowering = Lowering::new(head, rt, promoted.clone());
+        let mut lowering = Lowering::new(head, rt, promoted.clone(), ended.clone());
         lowering.body(&mut lowered.block);
-        if lowering.promoted != promoted {
-            promoted = lowering.promoted;
+        if lowering.promoted != promoted || lowering.ended != ended {
+            (promoted, ended) = (lowering.promoted, lowering.ended);
             continue;
         }
         lowering.errors.into_iter().for_each(|e| diag.push(e));

@@ -12,7 +12,8 @@ pub use signature::strip_names;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::quote;
 use syn::parse::{ParseStream, Parser};
-use syn::{ItemFn, parse_quote};
+use syn::visit_mut::{self, VisitMut};
+use syn::{ItemFn, Type, parse_quote};
 
 use crate::ast::Op;
 use crate::diag::Diag;
@@ -36,6 +37,22 @@ pub fn incomplete(error: syn::Error, item: TokenStream) -> TokenStream {
         }
         Err(_) => quote!(#error #item),
     }
+}
+
+/// Parses a function. A type that is an argument of a `macro_rules!` macro is in an invisible group, which is removed.
+pub fn function(item: TokenStream) -> syn::Result<ItemFn> {
+    struct Ungroup;
+    impl VisitMut for Ungroup {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            if let Type::Group(group) = ty {
+                *ty = (*group.elem).clone();
+            }
+            visit_mut::visit_type_mut(self, ty);
+        }
+    }
+    let mut function = syn::parse2(item)?;
+    Ungroup.visit_item_fn_mut(&mut function);
+    Ok(function)
 }
 
 /// Reads an op. `None` if the signature or a clause cannot be parsed; the diagnostics then contain the reason.

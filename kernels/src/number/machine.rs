@@ -15,6 +15,10 @@ impl Mask for bool {
     fn constant(value: bool) -> Self {
         value
     }
+    #[inline(always)]
+    fn is_known_false(self) -> bool {
+        !self
+    }
 }
 
 impl Element for bool {

@@ -49,6 +49,11 @@ impl Const {
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// The mask that has this value for every element.
     fn constant(value: bool) -> Self;
+    /// Whether it is known to be false for every element.
+    #[inline(always)]
+    fn is_known_false(self) -> bool {
+        false
+    }
 }
 
 /// Any element. It supports equality, a test for truth, and selection by a mask.

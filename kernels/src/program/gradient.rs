@@ -1,4 +1,7 @@
 //! The vector-Jacobian product of a program over rows.
+//!
+//! If few reductions depend on one another, the derivatives of a program in the direction of each of them are computed forwards: the sums of
+//! the gradient then have the form of compiled passes. Otherwise one sweep in reverse order computes all ([`reverse`](super::reverse)).
 
 use super::{Id, Instruction, Program, ScalarValue, Symbol};
 use crate::number::Dual;
@@ -16,25 +19,28 @@ pub enum Variable {
 
 /// The function that a node computes.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum NodeKind {
     Reduction(Reduction),
     Function(RowFunction),
 }
 
 /// A reduction or another function of rows in the program, with symbols as values.
-struct RowNode {
-    kind: Kind,
-    at: usize,
-    arguments: Vec<Symbol>,
-    result: Symbol,
+pub(super) struct RowNode {
+    pub kind: NodeKind,
+    pub at: usize,
+    pub arguments: Vec<Symbol>,
+    pub result: Symbol,
 }
+
+/// The most functions of rows for which derivatives are computed forwards.
+const MOST_FORWARDS: usize = 8;
 
 impl RowNode {
     /// The derivative of the result by an element of the argument. Max and min are treated as if they had one winner.
-    fn share(&self) -> Symbol {
+    pub fn share(&self) -> Symbol {
         match self.kind {
-            Kind::Reduction(Reduction::Prod) => self.result / self.arguments[0],
-            Kind::Reduction(Reduction::Max | Reduction::Min) => {
+            NodeKind::Reduction(Reduction::Prod) => self.result / self.arguments[0],
+            NodeKind::Reduction(Reduction::Max | Reduction::Min) => {
                 Symbol::select(self.arguments[0].equal(self.result), Symbol::one(), Symbol::zero())
             }
             _ => Symbol::one(),
@@ -43,12 +49,12 @@ impl RowNode {
 
     /// Whether each element of the result has a cotangent of its own.
     fn is_running(&self) -> bool {
-        if let Kind::Reduction(reduction) = self.kind { reduction.is_running() } else { true }
+        if let NodeKind::Reduction(reduction) = self.kind { reduction.is_running() } else { true }
     }
 
     /// The cotangents of the arguments, if that of the result is `d` for each element.
-    fn pulled(&self, d: Symbol) -> Vec<Symbol> {
-        let Kind::Function(function) = self.kind else { return vec![d] };
+    pub fn pulled(&self, d: Symbol) -> Vec<Symbol> {
+        let NodeKind::Function(function) = self.kind else { return vec![d] };
         match (function, &self.arguments[..]) {
             (RowFunction::Shift(places), _) => vec![d.shift(places.saturating_neg())],
             (RowFunction::Reverse, _) => vec![d.reverse()],
@@ -133,12 +139,15 @@ impl Program {
         let mut nodes = Vec::new();
         for (at, instruction) in self.instructions.iter().enumerate() {
             let (kind, arguments) = match instruction {
-                Instruction::Reduce(reduction, id) => (Kind::Reduction(*reduction), std::slice::from_ref(id)),
-                Instruction::Row(function, ids) => (Kind::Function(*function), &ids[..]),
+                Instruction::Reduce(reduction, id) => (NodeKind::Reduction(*reduction), std::slice::from_ref(id)),
+                Instruction::Row(function, ids) => (NodeKind::Function(*function), &ids[..]),
                 _ => continue,
             };
             let arguments = arguments.iter().map(|id| values[id.at()].number()).collect::<Option<_>>()?;
             nodes.push(RowNode { kind, at, arguments, result: values[at].number()? });
+        }
+        if nodes.len() > MOST_FORWARDS {
+            return self.swept(&values, &nodes, gives, cotangents, wrt);
         }
         let partials = |direction| self.partials(x, u, &values, &nodes, direction);
         // Σ ȳ ∂h over the outputs that have (or don't have) one value per element.
@@ -169,14 +178,14 @@ impl Program {
                 }),
             };
             adjoints[k] = match nodes[k].kind {
-                Kind::Reduction(Reduction::Sum | Reduction::Prod) => vec![all()],
-                Kind::Reduction(Reduction::Max | Reduction::Min) => {
+                NodeKind::Reduction(Reduction::Sum | Reduction::Prod) => vec![all()],
+                NodeKind::Reduction(Reduction::Max | Reduction::Min) => {
                     let winners = nodes[k].share().sum();
                     vec![Symbol::select(winners.greater(Symbol::zero()), all() / winners, Symbol::zero())]
                 }
-                Kind::Reduction(Reduction::Cumsum) => vec![along().reverse_cumsum()],
-                Kind::Reduction(Reduction::ReverseCumsum) => vec![along().cumsum()],
-                Kind::Function(_) => nodes[k].pulled(along()),
+                NodeKind::Reduction(Reduction::Cumsum) => vec![along().reverse_cumsum()],
+                NodeKind::Reduction(Reduction::ReverseCumsum) => vec![along().cumsum()],
+                NodeKind::Function(_) => nodes[k].pulled(along()),
             };
         }
         let gradient = |variable: &Variable| {

@@ -1,5 +1,7 @@
 //! [`Instruction`]: one step of a program.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use smallvec::{SmallVec, smallvec};
 
 use super::primitive::{Primitive, Scalar, ScalarValue};
@@ -179,6 +181,21 @@ impl Instruction {
             Instruction::Detach(x) => Instruction::Detach(to(x)),
             leaf => leaf,
         }
+    }
+
+    /// A number that is equal for equal instructions.
+    pub(super) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        std::mem::discriminant(self).hash(&mut hasher);
+        self.operands().iter().for_each(|(id, _)| id.hash(&mut hasher));
+        match self {
+            Instruction::Apply(primitive, _) => std::mem::discriminant(primitive).hash(&mut hasher),
+            Instruction::Constant(Const::Float(v)) => v.to_bits().hash(&mut hasher),
+            Instruction::Constant(Const::Int(v)) => v.hash(&mut hasher),
+            Instruction::Input(k) | Instruction::Uniform(k) => k.hash(&mut hasher),
+            _ => {}
+        }
+        hasher.finish()
     }
 
     /// True if both instructions compute the same. NaN equals NaN; the two zeros differ.

@@ -12,6 +12,7 @@ mod json;
 mod latex;
 mod primitive;
 mod reuse;
+mod reverse;
 #[cfg(all(feature = "engine", target_arch = "x86_64"))]
 mod routines;
 #[cfg(feature = "engine")]

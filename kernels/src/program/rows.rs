@@ -17,6 +17,12 @@ impl Program {
 
     /// For each output, whether it differs along a row, rather than being one number for the row.
     pub fn varying(&self) -> Vec<bool> {
+        let varies = self.varying_instructions();
+        self.outputs.iter().map(|(_, id)| varies[id.at()]).collect()
+    }
+
+    /// The same for each instruction.
+    pub(super) fn varying_instructions(&self) -> Vec<bool> {
         let mut varies = Vec::with_capacity(self.instructions.len());
         for instruction in &self.instructions {
             varies.push(match instruction {
@@ -25,7 +31,7 @@ impl Program {
                 other => other.operands().iter().any(|(id, _)| varies[id.at()]),
             });
         }
-        self.outputs.iter().map(|(_, id)| varies[id.at()]).collect()
+        varies
     }
 
     /// The same program in which the inputs that are not rows are uniforms, ahead of the others.
@@ -116,10 +122,10 @@ impl Program {
         }
         let mut values: Vec<Vec<ScalarValue<T>>> = vec![Vec::with_capacity(self.instructions.len()); n];
         for instruction in &self.instructions {
-            let gathered = match instruction {
+            let reduced = match instruction {
                 Instruction::Reduce(reduction, id) => {
                     let all = values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>()?;
-                    Some(gathered(*reduction, all))
+                    Some(reduced(*reduction, all))
                 }
                 Instruction::Row(function, operands) => {
                     let row = |id: &Id| values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>();
@@ -130,7 +136,7 @@ impl Program {
             };
             for (position, before) in values.iter_mut().enumerate() {
                 let x: Vec<T> = inputs.iter().map(|x| x[position]).collect();
-                let value = match (instruction, &gathered) {
+                let value = match (instruction, &reduced) {
                     (_, Some(numbers)) => ScalarValue::Number(numbers[position]),
                     (Instruction::Position, _) => ScalarValue::Number(T::constant(Const::Float(position as f64))),
                     _ => instruction.value(&x, uniforms, before)?,
@@ -143,7 +149,7 @@ impl Program {
 }
 
 /// The result of the reduction at each element of a row: the same everywhere, or a running result.
-fn gathered<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
+fn reduced<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
     let mut so_far = reduction.identity::<T>();
     reduction.along(&mut row, |row| {
         for x in row {

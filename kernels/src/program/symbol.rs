@@ -1,7 +1,10 @@
 //! [`Symbol`]: a number that records how it is computed.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
+
+use smallvec::SmallVec;
 
 use super::instruction::{Id, Instruction, Written};
 use super::primitive::{Primitive, Scalar, ScalarValue};
@@ -16,9 +19,17 @@ pub struct Symbol(pub(super) Id);
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolMask(pub(super) Id);
 
+/// A program that is being recorded.
+#[derive(Default)]
+struct Recorded {
+    instructions: Vec<Instruction>,
+    /// The instructions by their hashes.
+    known: HashMap<u64, SmallVec<[Id; 1]>>,
+}
+
 thread_local! {
     /// The programs that are being recorded on this thread, the innermost last.
-    static WRITTEN: RefCell<Vec<Vec<Instruction>>> = const { RefCell::new(Vec::new()) };
+    static WRITTEN: RefCell<Vec<Recorded>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs `f`, and returns the recorded instructions and the result.
@@ -30,12 +41,12 @@ pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
             WRITTEN.with_borrow_mut(|all| all.pop());
         }
     }
-    WRITTEN.with_borrow_mut(|all| all.push(Vec::new()));
+    WRITTEN.with_borrow_mut(|all| all.push(Recorded::default()));
     let open = Open;
     let result = f();
-    let instructions = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
+    let recorded = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
     drop(open);
-    (instructions, result)
+    (recorded.instructions, result)
 }
 
 /// Adds an instruction, or returns an existing instruction that computes the same.
@@ -43,19 +54,24 @@ pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
 /// # Panics
 /// Outside of [`Program::write`](super::Program::write), where symbols have no meaning.
 pub(super) fn push(instruction: Instruction) -> Id {
-    WRITTEN.with_borrow_mut(|all| add(all.last_mut().expect("symbols are used within Program::write"), instruction))
+    WRITTEN.with_borrow_mut(|all| all.last_mut().expect("symbols are used within Program::write").add(instruction))
 }
 
-fn add(instructions: &mut Vec<Instruction>, instruction: Instruction) -> Id {
-    match instruction.written(instructions) {
-        Written::As(id) => id,
-        Written::Simpler(instruction) => add(instructions, instruction),
-        Written::Itself => {
-            let at = instructions.iter().position(|n| n.is_same(&instruction)).unwrap_or_else(|| {
-                instructions.push(instruction);
-                instructions.len() - 1
-            });
-            Id(at as u32)
+impl Recorded {
+    fn add(&mut self, instruction: Instruction) -> Id {
+        match instruction.written(&self.instructions) {
+            Written::As(id) => id,
+            Written::Simpler(instruction) => self.add(instruction),
+            Written::Itself => {
+                let known = self.known.entry(instruction.hash()).or_default();
+                if let Some(id) = known.iter().find(|id| self.instructions[id.at()].is_same(&instruction)) {
+                    return *id;
+                }
+                let id = Id(self.instructions.len() as u32);
+                known.push(id);
+                self.instructions.push(instruction);
+                id
+            }
         }
     }
 }
@@ -75,6 +91,11 @@ fn test<const N: usize>(primitive: Primitive, x: [Symbol; N]) -> SymbolMask {
 impl Mask for SymbolMask {
     fn constant(value: bool) -> Self {
         SymbolMask(push(Instruction::Truth(value)))
+    }
+    fn is_known_false(self) -> bool {
+        let is_false =
+            |recorded: &Recorded| matches!(recorded.instructions.get(self.0.at()), Some(Instruction::Truth(false)));
+        WRITTEN.with_borrow(|all| all.last().is_some_and(is_false))
     }
 }
 

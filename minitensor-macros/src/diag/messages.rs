@@ -124,7 +124,8 @@ messages! {
     IF_WITHOUT_ELSE: "an `if` on data needs an `else`", "both branches are computed for every element, and one value is selected; write `else { … }`";
     LEAVES_IF: "`{}` cannot leave an `if` on data", "both branches are computed for every element; make the result the value of the `if`";
     ASSIGNS_IN_IF: "`{}` is assigned inside an `if` on data", "both branches are computed for every element; write `{} = if … { … } else { {} };`";
-    WHILE: "`while` on data is not supported, because each element may end at another time", "use `for` with a fixed count";
+    WHILE: "`while` on data is not supported, because each element may end at another time", "bound the number of turns: `for _ in 0..100 { if !({}) { break; } … }`";
+    ENDS_ON_DATA: "a loop that ends on data needs a bound", "write `for` with a fixed count, such as `for _ in 0..100 { … }`; each element may end earlier";
     MATCH: "`match` on data is not supported, because each element may take another arm", "use `if`/`else`";
     AMBIGUOUS: "the dtype of `{}` is ambiguous: {}", "annotate it, such as `let c: T = …;`";
     FRACTION: "`{}` cannot be represented by the integers among the dtypes of `{}`", "bound `{}` by `Float`, or use an integer";

@@ -3,6 +3,7 @@
 
 mod branch;
 mod call;
+mod effect;
 mod machine;
 mod operand;
 mod statement;
@@ -29,16 +30,39 @@ pub struct Lowering<'a> {
     /// The `let`s that hold data although their initial value is a literal.
     pub promoted: BTreeSet<usize>,
     lets: usize,
+    /// The loops that end on data.
+    pub ended: BTreeSet<usize>,
+    loops: usize,
+    /// The loops around the current expression. `None` for those without a bound.
+    around: Vec<Option<usize>>,
+    /// Whether the next block or expression is the result of the function.
+    is_tail: bool,
+    /// The number of branches around the current expression of which one is selected.
+    selected: usize,
     /// The number of closures around the current expression.
     closures: usize,
 }
 
 impl<'a> Lowering<'a> {
-    pub fn new(head: &'a Head, rt: &'a TokenStream, promoted: BTreeSet<usize>) -> Self {
-        Lowering { head, rt, scopes: Scopes::new(head), errors: vec![], promoted, lets: 0, closures: 0 }
+    pub fn new(head: &'a Head, rt: &'a TokenStream, promoted: BTreeSet<usize>, ended: BTreeSet<usize>) -> Self {
+        Lowering {
+            head,
+            rt,
+            scopes: Scopes::new(head),
+            errors: vec![],
+            promoted,
+            lets: 0,
+            ended,
+            loops: 0,
+            around: vec![],
+            is_tail: false,
+            selected: 0,
+            closures: 0,
+        }
     }
 
     pub fn body(&mut self, block: &mut Block) {
+        self.is_tail = self.head.returned.is_some() && !self.head.is_machine();
         self.block(block, self.head.returned.as_deref());
     }
 
@@ -108,6 +132,9 @@ impl<'a> Lowering<'a> {
 
     /// Lowers an expression. `want` is the required type of data, if any.
     fn value(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
+        if !matches!(expr, Expr::Block(_) | Expr::If(_) | Expr::Paren(_) | Expr::Group(_)) {
+            self.is_tail = false;
+        }
         match expr {
             Expr::Paren(inner) => self.value(&mut inner.expr, want),
             Expr::Group(inner) => self.value(&mut inner.expr, want),
@@ -241,10 +268,17 @@ impl<'a> Lowering<'a> {
                     if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
                 closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
                 self.closures += 1;
+                let around = std::mem::take(&mut self.around);
                 self.value(&mut closure.body, None);
+                self.around = around;
                 self.closures -= 1;
                 self.scopes.pop();
                 ValueKind::Static
+            }
+            Expr::Return(returned) if self.selected > 0 && self.closures == 0 => {
+                let at = returned.return_token;
+                self.mistake(expr, at, &messages::LEAVES_IF, &[&"return"]);
+                ValueKind::Data(None)
             }
             Expr::Return(returned) => {
                 if let Some(inner) = &mut returned.expr {
@@ -267,28 +301,41 @@ impl<'a> Lowering<'a> {
                     return ValueKind::Static;
                 }
                 let value = self.value(&mut each.expr, None);
+                let id = self.loops;
+                self.loops += 1;
                 self.scopes.push();
                 match self.head.is_machine() {
                     true => self.bind_item(&each.pat, &self.items(&each.expr)),
                     false => self.scopes.bind_pattern(&each.pat, value, None),
                 }
-                self.block(&mut each.body, None);
+                self.around.push(Some(id));
+                let ending = self.ended.contains(&id).then(|| self.ending_loop(each, id));
+                if ending.is_none() {
+                    self.block(&mut each.body, None);
+                }
+                self.around.pop();
                 self.scopes.pop();
+                ending.into_iter().for_each(|ending| *expr = ending);
                 ValueKind::Static
             }
             Expr::While(each) => {
                 self.scopes.push();
+                let written = each.cond.clone();
                 let condition = self.value(&mut each.cond, None);
+                self.around.push(None);
                 self.block(&mut each.body, None);
+                self.around.pop();
                 self.scopes.pop();
                 if condition.is_data() && !self.head.is_machine() {
-                    let at = each.while_token;
-                    self.mistake(expr, at, &messages::WHILE, &[]);
+                    let (at, condition) = (each.while_token, shown(&written));
+                    self.mistake(expr, at, &messages::WHILE, &[&condition]);
                 }
                 ValueKind::Static
             }
             Expr::Loop(each) => {
+                self.around.push(None);
                 self.block(&mut each.body, None);
+                self.around.pop();
                 ValueKind::Static
             }
             Expr::Range(range) => {

@@ -20,7 +20,7 @@ pub(super) fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Resu
         let all = saved.unwrap_or_default().iter();
         all.map(|slot| slot.as_ref().map(|saved| saved.unpack(node, "a tensor")).transpose()).collect::<Result<_>>()
     })?;
-    let kind = Kind {
+    let call = GradientCall {
         op: node.op().clone(),
         attrs: node.attrs().iter().cloned().collect(),
         inputs: node.inputs.clone(),
@@ -29,8 +29,8 @@ pub(super) fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Resu
         has_cotangent: cotangents.iter().map(Option::is_some).collect(),
         is_saved: saved.iter().map(Option::is_some).collect(),
     };
-    let (name, needs) = (format!("{}.gradient", kind.op.name), kind.needs.clone());
-    let body = Dynamic { run: Arc::new(move |call| kind.run(&call.variadic(0))), is_interpreted: false };
+    let (name, needs) = (format!("{}.gradient", call.op.name), call.needs.clone());
+    let body = Dynamic { run: Arc::new(move |given| call.run(&given.variadic(0))), is_interpreted: false };
     let args: Vec<Arg<'_>> = cotangents.iter().chain(&saved).flatten().map(Arg::Tensor).collect();
     let results = dispatch(&internal_op(name, body, Backward::Composite), &args, &[])?.into_vec();
     let mut results = results.into_iter();
@@ -38,7 +38,7 @@ pub(super) fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Resu
 }
 
 /// A recorded call without its tensors.
-struct Kind {
+struct GradientCall {
     op: OpRef,
     attrs: SmallVec<[Attr; 2]>,
     inputs: SmallVec<[Option<Meta>; 2]>,
@@ -49,7 +49,7 @@ struct Kind {
     is_saved: Vec<bool>,
 }
 
-impl Kind {
+impl GradientCall {
     /// The gradients of the inputs that need one. `tensors` are the given cotangents, then the saved tensors.
     fn run(&self, tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
         let Backward::Formula(Formula { run, .. }) = &self.op.backward else { return Ok(Vec::new()) };

@@ -101,6 +101,12 @@ pub fn or<M: Mask>(a: M, b: M) -> M {
     a | b
 }
 
+/// Whether a loop has ended for all elements, as far as this is known.
+#[inline(always)]
+pub fn is_known_false<M: Mask>(running: M) -> bool {
+    running.is_known_false()
+}
+
 /// `!` on elements.
 #[inline(always)]
 pub fn not<M: std::ops::Not<Output = M>>(a: M) -> M {

@@ -3,11 +3,10 @@ use minitensor::prelude::*;
 /// Limits.
 #[custom_op]
 pub fn limit<T: Float>(x: T) -> T {
-    let mut y = x;
     if x > 1.0 {
-        y = 1.0;
+        1.0
     }
-    y
+    x
 }
 
 fn main() {}

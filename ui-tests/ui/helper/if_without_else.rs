@@ -2,11 +2,10 @@ use minitensor::prelude::*;
 
 #[op_fn]
 fn bounded<T: Float>(x: T, limit: f64) -> T {
-    let mut y = x;
-    if y > limit {
-        y = limit;
+    if x > limit {
+        limit
     }
-    y
+    x
 }
 
 fn main() {}

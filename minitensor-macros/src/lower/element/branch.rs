@@ -1,20 +1,21 @@
-//! `if` and `match`. With a condition on data, both branches are computed and one is selected. With a known condition, the
-//! code is unchanged.
+//! `if` and `match` with a value. With a condition on data, both branches are computed and one is selected. With a known condition,
+//! the code is unchanged.
 
 use proc_macro2::Span;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Expr, ExprBlock, Pat, Stmt};
+use syn::{Block, Expr, ExprBlock, ExprIf, Ident, Pat, Stmt, parse_quote};
 
 use super::{Lowering, placeholder, without_parens};
 use crate::ast::Elem;
-use crate::body::{Certain, ValueKind, branch_mistakes};
+use crate::body::{Certain, Effects, ValueKind, is_compound};
 use crate::diag::messages;
 use crate::hygiene::local;
 
 impl Lowering<'_> {
     pub fn branches(&mut self, expr: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
         let Expr::If(branch) = expr else { return ValueKind::Static };
+        let is_tail = std::mem::take(&mut self.is_tail);
         if self.wrong_condition(&branch.cond) {
             *expr = placeholder();
             return ValueKind::Data(None);
@@ -22,9 +23,12 @@ impl Lowering<'_> {
         self.scopes.push();
         let condition = self.value(&mut branch.cond, None);
         if !condition.is_data() || self.head.is_machine() {
+            self.is_tail = is_tail;
             let mut value = self.block(&mut branch.then_branch, want);
             if let Some((_, otherwise)) = &mut branch.else_branch {
+                self.is_tail = is_tail;
                 let other = self.value(otherwise, want);
+                self.is_tail = false;
                 if want.is_none() {
                     self.level_out(&mut branch.then_branch, value, other);
                     self.level_out_else(otherwise, other, value);
@@ -35,15 +39,25 @@ impl Lowering<'_> {
             self.scopes.pop();
             return value;
         }
-        let Some((_, otherwise)) = &mut branch.else_branch else {
+        if branch.else_branch.is_none() || !has_value(branch) {
+            let statement = self.assignment(branch);
             self.scopes.pop();
-            let at = branch.if_token;
-            self.mistake(expr, at, &messages::IF_WITHOUT_ELSE, &[]);
-            return ValueKind::Data(None);
-        };
-        let mut mistakes = branch_mistakes(&branch.then_branch);
-        if let Expr::Block(ExprBlock { block, .. }) = &**otherwise {
-            mistakes.extend(branch_mistakes(block));
+            *expr = statement;
+            return ValueKind::Static;
+        }
+        let Some((_, otherwise)) = &mut branch.else_branch else { return ValueKind::Static };
+        let mut assigned = vec![];
+        let mut mistakes = vec![];
+        for block in [Some(&mut branch.then_branch), block_of(otherwise)].into_iter().flatten() {
+            let mut effects = Effects::of([&*block]);
+            effects.errors.append(&mut effects.exits);
+            let (names, errors): (Vec<_>, Vec<_>) = effects.assigned.into_iter().unzip();
+            // Nothing reads the variables after the result. Lowering looks for each `return`.
+            if !is_tail {
+                effects.errors.extend(errors.into_iter().chain(effects.returns));
+            }
+            assigned.push(names);
+            mistakes.append(&mut effects.errors);
         }
         if !mistakes.is_empty() {
             self.scopes.pop();
@@ -51,6 +65,7 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
+        self.selected += 1;
         let (then_tail, else_tail) = (last(&branch.then_branch), last_of(otherwise));
         // A result after other statements may depend on names that are not in scope here.
         let only = then_tail.filter(|_| branch.then_branch.stmts.len() == 1);
@@ -61,9 +76,14 @@ impl Lowering<'_> {
                 Some(want) => want.to_vec(),
                 None => (0..count).map(|k| self.wanted(part(only, k), part(only_else, k))).collect(),
             };
+            self.is_tail = is_tail;
             self.block(&mut branch.then_branch, Some(&to));
+            self.is_tail = is_tail;
             self.value(otherwise, Some(&to));
+            self.is_tail = false;
+            self.selected -= 1;
             self.scopes.pop();
+            copy_all(&assigned, &mut branch.cond, &mut branch.then_branch, otherwise);
             *expr = self.select_each(&branch.cond, &branch.then_branch, otherwise, &to, branch.if_token.span());
             return ValueKind::Data(None);
         }
@@ -72,7 +92,12 @@ impl Lowering<'_> {
             (want, _) => want.map(<[Elem]>::to_vec),
         };
         let want = want.as_deref();
-        let (value, other) = (self.block(&mut branch.then_branch, want), self.value(otherwise, want));
+        self.is_tail = is_tail;
+        let value = self.block(&mut branch.then_branch, want);
+        self.is_tail = is_tail;
+        let other = self.value(otherwise, want);
+        self.is_tail = false;
+        self.selected -= 1;
         let joined = value.join(other);
         if want.is_none() {
             let to = match joined {
@@ -96,6 +121,7 @@ impl Lowering<'_> {
             }
         }
         self.scopes.pop();
+        copy_all(&assigned, &mut branch.cond, &mut branch.then_branch, otherwise);
         if let Some(&[mask @ Elem::Mask(i)]) = want {
             *expr = self.select_each(&branch.cond, &branch.then_branch, otherwise, &[mask], branch.if_token.span());
             return ValueKind::Data(Some(i));
@@ -120,7 +146,7 @@ impl Lowering<'_> {
     }
 
     /// Selects each part of a tuple. One part may be a mask itself.
-    fn select_each(&self, condition: &Expr, then: &Block, otherwise: &Expr, to: &[Elem], span: Span) -> Expr {
+    pub fn select_each(&self, condition: &Expr, then: &Block, otherwise: &Expr, to: &[Elem], span: Span) -> Expr {
         let rt = self.rt;
         let [mask, yes, no] = ["mask", "yes", "no"].map(|name| local(name, 0));
         let is_one = to.len() == 1;
@@ -214,8 +240,47 @@ impl Lowering<'_> {
     }
 }
 
+/// Whether an `if` may have a value: a branch ends with an expression.
+fn has_value(branch: &ExprIf) -> bool {
+    let otherwise = branch.else_branch.as_ref().is_some_and(|(_, e)| is_value(e));
+    otherwise || last(&branch.then_branch).is_some_and(is_value)
+}
+
+pub fn is_value(expr: &Expr) -> bool {
+    match expr {
+        Expr::If(branch) => has_value(branch),
+        Expr::Block(inner) => last(&inner.block).is_some_and(is_value),
+        Expr::Binary(binary) => !is_compound(&binary.op),
+        Expr::Assign(_) | Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) | Expr::Break(_) | Expr::Continue(_) => {
+            false
+        }
+        _ => true,
+    }
+}
+
+/// The block of an `else`, unless another `if` follows.
+fn block_of(otherwise: &mut Expr) -> Option<&mut Block> {
+    if let Expr::Block(ExprBlock { block, .. }) = otherwise { Some(block) } else { None }
+}
+
+/// Lets the branches assign copies of variables.
+fn copy_all(assigned: &[Vec<Ident>], condition: &mut Expr, then: &mut Block, otherwise: &mut Expr) {
+    let mut names = assigned.iter().flatten().peekable();
+    if names.peek().is_some() {
+        // The user declared them `mut`, which nothing else may need.
+        *condition = parse_quote!({ #(let _ = &mut #names;)* #condition });
+    }
+    let blocks = [Some(then), block_of(otherwise)].into_iter().flatten();
+    blocks.zip(assigned).for_each(|(block, names)| copy(names, block));
+}
+
+/// Lets a block assign copies of variables.
+pub fn copy(names: &[Ident], block: &mut Block) {
+    block.stmts.splice(..0, names.iter().map(|name| parse_quote!(#[allow(unused_assignments)] let mut #name = #name;)));
+}
+
 /// The final expression of a block.
-fn last(block: &Block) -> Option<&Expr> {
+pub fn last(block: &Block) -> Option<&Expr> {
     match block.stmts.last() {
         Some(Stmt::Expr(last, None)) => Some(last),
         _ => None,
@@ -263,7 +328,7 @@ fn tail(block: &Block) -> proc_macro2::TokenStream {
     }
 }
 
-fn closure(block: &Block) -> proc_macro2::TokenStream {
+pub fn closure(block: &Block) -> proc_macro2::TokenStream {
     match &block.stmts[..] {
         [Stmt::Expr(only, None)] => quote!(|| #only),
         _ => quote!(|| #block),

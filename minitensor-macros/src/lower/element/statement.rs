@@ -11,19 +11,29 @@ use crate::dtype::DType;
 
 impl Lowering<'_> {
     pub fn block(&mut self, block: &mut Block, want: Option<&[Elem]>) -> ValueKind {
+        let is_tail = std::mem::take(&mut self.is_tail);
         self.scopes.push();
-        let last = block.stmts.len().saturating_sub(1);
         let mut value = ValueKind::Static;
-        for (i, stmt) in block.stmts.iter_mut().enumerate() {
-            match stmt {
+        let mut i = 0;
+        while i < block.stmts.len() {
+            if is_tail {
+                self.early_return(block, i);
+            }
+            let is_last = i + 1 == block.stmts.len();
+            match &mut block.stmts[i] {
                 Stmt::Local(local) => self.local(local),
-                Stmt::Expr(expr, semi) if i == last && semi.is_none() => value = self.value(expr, want),
+                Stmt::Expr(expr, semi) if is_last && semi.is_none() => {
+                    self.is_tail = is_tail;
+                    value = self.value(expr, want);
+                    self.is_tail = false;
+                }
                 Stmt::Expr(expr, _) => {
                     self.value(expr, None);
                 }
                 Stmt::Macro(stmt) => _ = self.wrong_macro(&stmt.mac),
                 Stmt::Item(_) => {}
             }
+            i += 1;
         }
         self.scopes.pop();
         value
@@ -43,8 +53,10 @@ impl Lowering<'_> {
         {
             let values: Vec<_> = tuple.elems.iter_mut().map(|e| self.value(e, None)).collect();
             for ((pattern, value), expr) in pattern.elems.iter().zip(values).zip(&mut tuple.elems) {
+                let known = self.known_mask(id, value);
                 let value = self.promote(id, expr, value);
                 self.scopes.bind_pattern(pattern, value, Some(id));
+                self.know(pattern, known);
             }
             return;
         }
@@ -70,9 +82,21 @@ impl Lowering<'_> {
         if let Some(i) = many {
             value = ValueKind::Many(Some(i));
         }
+        let known = known.or(self.known_mask(id, value));
         let value = self.promote(id, &mut init.expr, value);
         self.scopes.bind_pattern(&local.pat, value, Some(id));
-        let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
+        self.know(&local.pat, known);
+    }
+
+    /// A flag that becomes a mask.
+    fn known_mask(&self, id: usize, value: ValueKind) -> Option<Certain> {
+        let is_it = value == ValueKind::Flag && self.promoted.contains(&id);
+        self.only_variable().filter(|_| is_it).map(Certain::Mask)
+    }
+
+    /// Sets the type of the name that a pattern binds.
+    fn know(&mut self, pattern: &Pat, known: Option<Certain>) {
+        let pattern = if let Pat::Type(typed) = pattern { &*typed.pat } else { pattern };
         if let Pat::Ident(name) = pattern
             && !self.head.is_machine()
         {

@@ -1,0 +1,282 @@
+//! Statements under a condition on data do what the same Rust code does for each element.
+
+use minitensor::op::Arg;
+use minitensor::prelude::*;
+use minitensor::testing::opcheck;
+use minitensor::{OpRef, dispatch};
+use minitensor_ops as _;
+
+/// Defines an op and the same function of plain numbers.
+macro_rules! both {
+    ($($(#[$doc:meta])* fn $name:ident($($x:ident),*; $($attr:ident: $kind:ty),*) -> ($plain:ty, $generic:ty) { $($body:tt)* })*) => {
+        mod plain {
+            $(#[allow(clippy::all, unused)]
+            pub fn $name($($x: f64,)* $($attr: $kind),*) -> $plain { $($body)* })*
+        }
+        $(
+            $(#[$doc])*
+            #[custom_op]
+            pub fn $name<T: Float>($($x: T,)* $($attr: $kind),*) -> $generic { $($body)* }
+        )*
+    };
+}
+
+both! {
+    /// An assignment without `else`.
+    fn limited(x;) -> (f64, T) {
+        let mut y = x;
+        if x > 1.0 {
+            y = 1.0;
+        }
+        y
+    }
+
+    /// Assignments of several variables, one of which is a mask.
+    fn ordered(x, z;) -> ((f64, f64), (T, T)) {
+        let mut least = x;
+        let mut most = z;
+        let mut swapped = false;
+        if x > z {
+            least = z;
+            most = x;
+            swapped = true;
+        } else if x == z {
+            most += 1.0;
+        }
+        (least - most, if swapped { 1.0 } else { -1.0 })
+    }
+
+    /// Conditions within conditions.
+    fn nested(x, z;) -> (f64, T) {
+        let mut y = 0.0 * x * z;
+        if x > 0.0 {
+            y += x;
+            if z > 0.0 {
+                y *= z;
+            } else {
+                let twice = 2.0 * z;
+                y -= twice;
+            }
+            y += 0.5;
+        }
+        y
+    }
+
+    /// Early results.
+    fn early(x;) -> (f64, T) {
+        if x < 0.0 {
+            return -x;
+        }
+        let mut y = x.sqrt();
+        if y > 1.5 {
+            let z = y * 2.0;
+            return z;
+        } else if y > 1.0 {
+            y -= 0.25;
+        }
+        let y = y + 1.0;
+        if y > 1.75 { y } else { y * y }
+    }
+
+    /// An early pair.
+    fn early_pair(x, z;) -> ((f64, f64), (T, T)) {
+        if x > z {
+            return (x, 0.0);
+        } else {
+            if z > 2.0 {
+                return (0.0, z);
+            }
+        }
+        (x, z)
+    }
+
+    /// Newton's method for the square root, and the number of steps.
+    fn newton(x;) -> ((f64, f64), (T, T)) {
+        let mut y = x.abs() + 1.0;
+        let mut steps = 0.0;
+        for _ in 0..40 {
+            let next = 0.5 * (y + x.abs() / y);
+            if (next - y).abs() < 1e-9 {
+                break;
+            }
+            y = next;
+            steps += 1.0;
+        }
+        (y, steps)
+    }
+
+    /// `break` and `continue` at several depths, with loops inside.
+    fn exits(x, z; turns: usize) -> ((f64, f64), (T, T)) {
+        let mut total = 0.0;
+        let mut last = x;
+        for i in 0..turns {
+            if i == 7 {
+                break;
+            }
+            let y = x + z * (i as f64);
+            if y > 3.0 {
+                if z > 1.0 {
+                    continue;
+                }
+                last = y;
+                if y > 5.0 {
+                    break;
+                }
+                total += 0.125;
+            }
+            for k in 0..3 {
+                if total > 10.0 {
+                    break;
+                }
+                total += y * (k as f64);
+            }
+            last += 1.0;
+        }
+        (total, last)
+    }
+
+    /// An early result after a loop that ends on data.
+    fn after_a_loop(x;) -> (f64, T) {
+        let mut y = x;
+        for _ in 0..6 {
+            if y.abs() < 0.5 {
+                break;
+            }
+            y *= 0.5;
+        }
+        if y == x {
+            return 7.0;
+        }
+        y
+    }
+}
+
+/// The square root by Newton's method, without the number of steps.
+#[custom_op]
+pub fn newton_root<T: Float>(x: T) -> T {
+    newton(x).0
+}
+
+/// The length of the sequence of Collatz that begins with `x`.
+#[custom_op]
+pub fn collatz<T: Int>(x: T, #[default = 200] limit: usize) -> T {
+    let mut x = x;
+    let mut steps = 0;
+    for _ in 0..limit {
+        if x <= 1 {
+            break;
+        }
+        if x & 1 == 0 {
+            x = x >> 1;
+        } else {
+            x = 3 * x + 1;
+        }
+        steps += 1;
+    }
+    steps
+}
+
+/// The number under which elements add up to `target`, by bisection.
+#[custom_op(shape = (x: [.., n]) -> [..] where n > 0, target > 0.0)]
+pub fn water_level<R: Row>(x: R, #[default = 1.0] target: f64) -> R {
+    let mut low = x.min();
+    let mut high = x.max() + target;
+    for _ in 0..50 {
+        let middle = 0.5 * (low + high);
+        if (middle - x).maximum(0.0).sum() < target {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    // A step of Newton's method, which has the gradient of the solution.
+    let level = (0.5 * (low + high)).detach();
+    let covered = if x < level { 1.0 } else { 0.0 };
+    level - ((level - x).maximum(0.0).sum() - target) / covered.sum()
+}
+
+/// The elements of a row up to the first limit on its sum.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+pub fn normalized_once<R: Row>(x: R) -> R {
+    let size = x.abs().sum();
+    if size < 1.0 {
+        return x;
+    }
+    x / size
+}
+
+const X: [f64; 12] = [-30.0, -2.5, -1.0, -0.3, 0.0, 0.2, 0.9, 1.3, 1.3, 2.7, 4.0, 50.0];
+const Z: [f64; 12] = [0.5, -2.5, 3.0, 0.1, 0.4, -1.0, 2.5, 0.3, 1.3, 0.7, -0.1, 1.0];
+
+fn results(op: &OpRef, inputs: &[&[f64]], attrs: &[minitensor::Attr]) -> Vec<Vec<f64>> {
+    let tensors: Vec<Tensor> = inputs.iter().map(|x| Tensor::from_vec(x.to_vec(), [x.len()]).unwrap()).collect();
+    let args: Vec<Arg<'_>> = tensors.iter().map(Arg::Tensor).collect();
+    dispatch(op, &args, attrs).unwrap().into_vec().iter().map(|t| t.to_vec::<f64>().unwrap()).collect()
+}
+
+fn pairs(f: impl Fn(f64, f64) -> (f64, f64)) -> Vec<Vec<f64>> {
+    let (a, b) = X.iter().zip(Z).map(|(x, z)| f(*x, z)).unzip();
+    vec![a, b]
+}
+
+#[test]
+fn every_element_takes_its_own_branch() {
+    assert_eq!(results(&limited::op(), &[&X], &[]), [X.map(plain::limited)]);
+    assert_eq!(results(&ordered::op(), &[&X, &Z], &[]), pairs(plain::ordered));
+    let nested: Vec<f64> = X.iter().zip(Z).map(|(x, z)| plain::nested(*x, z)).collect();
+    assert_eq!(results(&nested::op(), &[&X, &Z], &[]), [nested]);
+}
+
+#[test]
+fn every_element_returns_at_its_own_place() {
+    assert_eq!(results(&early::op(), &[&X], &[]), [X.map(plain::early)]);
+    assert_eq!(results(&early_pair::op(), &[&X, &Z], &[]), pairs(plain::early_pair));
+    assert_eq!(results(&after_a_loop::op(), &[&X], &[]), [X.map(plain::after_a_loop)]);
+}
+
+#[test]
+fn every_element_leaves_a_loop_at_its_own_turn() {
+    let expected = pairs(|x, _| plain::newton(x));
+    assert_eq!(results(&newton::op(), &[&X], &[]), expected);
+    assert!(expected[1].iter().any(|n| *n != expected[1][0]), "all elements take as many steps");
+    for turns in [0, 1, 5, 20] {
+        let expected = pairs(|x, z| plain::exits(x, z, turns));
+        assert_eq!(results(&exits::op(), &[&X, &Z], &[(turns as i64).into()]), expected, "{turns} turns");
+    }
+}
+
+#[test]
+fn a_loop_of_integers_ends_at_its_own_turn() {
+    let x = Tensor::from_vec(vec![1_i32, 2, 3, 27, 97], [5]).unwrap();
+    assert_eq!(collatz::call(&x, 200).unwrap().to_vec::<i32>().unwrap(), [0, 1, 7, 111, 118]);
+}
+
+#[test]
+fn rows_take_their_own_branches() {
+    let x = Tensor::from_vec(vec![0.0, 1.0, 5.0, 2.0, 2.0, 2.0], [2, 3]).unwrap();
+    let levels = water_level::call(&x, 2.0).unwrap().to_vec::<f64>().unwrap();
+    for (level, expected) in levels.iter().zip([1.5, 2.0 + 2.0 / 3.0]) {
+        assert!((level - expected).abs() < 1e-12, "{levels:?}");
+    }
+    let y = normalized_once::call(&(Tensor::from_vec(vec![0.25, -0.5, 3.0, 1.0], [2, 2]).unwrap())).unwrap();
+    assert_eq!(y.to_vec::<f64>().unwrap(), [0.25, -0.5, 0.75, 0.25]);
+}
+
+#[test]
+fn gradients_are_those_of_the_branches_taken() {
+    let ops = [
+        limited::op(),
+        ordered::op(),
+        nested::op(),
+        early::op(),
+        early_pair::op(),
+        newton_root::op(),
+        after_a_loop::op(),
+        collatz::op(),
+        water_level::op(),
+        normalized_once::op(),
+    ];
+    for op in ops {
+        opcheck(&op, &[]).into_result().unwrap_or_else(|e| panic!("{}: {e}", op.name));
+    }
+}
