@@ -175,7 +175,7 @@ class _Body:
             assert rows is not None
             given = [self._as_number(rows.of_rows(term.value, term.is_row)) for term in terms]
             if name in _REDUCTIONS:
-                return _Term(_REDUCTIONS[name](*given, rows.axes), False, read)
+                return _Term(_REDUCTIONS[name](given[0], rows.axes), False, read)
             return _Term(ROW_FUNCTIONS[name](*given, rows.axes[0], *numbers), True, read)
         function = PRIMITIVES[name]
         values = [term.value for term in terms]

@@ -66,8 +66,10 @@ def _scanned(step: Callable[..., Value], start: float, rows: list[Value], axis: 
     given = [b.concat([one, b.node("Reshape", x, sizes, allowzero=1)], 1) for x in rows]
     body = b.subgraph([dtype] * (len(rows) + 1), lambda *values: [found := step(*values), found.apply("Identity")])
     state = _full(start, rows[0], b.concat([before, after]))
-    axes = {"scan_input_axes": [1] * len(rows), "num_scan_inputs": len(rows)}
-    _, found = b.nodes_of("Scan", [state, *given], [dtype, dtype], body=body, **axes)
+    count = len(rows)
+    _, found = b.nodes_of(
+        "Scan", [state, *given], [dtype, dtype], body=body, num_scan_inputs=count, scan_input_axes=[1] * count
+    )
     found = b.node("Transpose", _part(found, 1, _FARTHEST, 0), perm=[1, 0, 2])
     return b.node("Reshape", found, shape, allowzero=1)
 

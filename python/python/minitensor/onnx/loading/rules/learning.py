@@ -61,8 +61,6 @@ def _linear_regressor(
     post_transform: str = "NONE",
     targets: int = 1,
 ) -> Tensor:
-    if post_transform not in _TRANSFORMS:
-        raise OnnxError(f"the transform '{post_transform}' is not supported; expected {', '.join(_TRANSFORMS)}")
     weight = tensor(np.array(coefficients, dtype="float32").reshape(targets, -1))
     found = ops.matmul(ops.astype(x, "float32"), ops.matrix_transpose(weight))
     if intercepts:

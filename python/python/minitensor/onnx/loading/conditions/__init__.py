@@ -1,0 +1,21 @@
+"""What the arguments of operators must be, as tables.
+
+Conditions on attributes alone are checked when a model is loaded, and those that read the inputs in each run. What is
+not here is checked by the ops of minitensor, such as whether shapes broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import images, layers, learning, tensors, windows
+from .condition import Arguments, Condition, one_of, require
+
+__all__ = ["CONDITIONS", "Arguments", "require"]
+
+#: The conditions by the domains and names of operators.
+CONDITIONS: dict[tuple[str, str], Sequence[Condition]] = {
+    **{("", name): found for family in (images, layers, tensors, windows) for name, found in family.CONDITIONS.items()},
+    **{("ai.onnx.ml", name): found for name, found in learning.CONDITIONS.items()},
+    ("ai.onnx.preview.training", "Momentum"): (one_of("mode", "standard", "nesterov"),),
+}
