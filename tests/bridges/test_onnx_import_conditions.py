@@ -282,10 +282,54 @@ WRONG = [
     ),
 ]
 
+TREE = {
+    "nodes_treeids": [0, 0, 0],
+    "nodes_nodeids": [0, 1, 2],
+    "nodes_truenodeids": [1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0],
+    "nodes_featureids": [1, 9, 9],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+    "nodes_values": [0.5, 0.0, 0.0],
+}
+TARGETS = {"target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [1.0, 2.0]}
+CLASSES = {name.replace("target", "class"): value for name, value in TARGETS.items()}
+SVM = {"coefficients": [1.0, 2.0, 3.0], "rho": [0.0], "kernel_params": [0.0, 0.0, 0.0]}
+CATEGORIES = {"cats_int64s": [1, 2], "cats_strings": ["a"]}
+BIASES = {"intercepts": [0.5], "classlabels_ints": [0, 1]}
+WRONG += [
+    (f"ai.onnx.ml.{name}", inputs, attributes, argument, words)
+    for name, inputs, attributes, argument, words in (
+        ("CategoryMapper", [ints(1)], CATEGORIES, "cats_strings", r"is \['a'\]; expected 2 numbers"),
+        ("FeatureVectorizer", [x(2, 3)], {"inputdimensions": [3, 1]}, "inputdimensions", "is .*; expected 1 numbers"),
+        ("Imputer", [x(2, 3)], {"imputed_value_floats": [1.0, 2.0]}, "imputed_value_floats", "is .*; expected 1 or 3"),
+        ("LinearClassifier", [x(2, 3)], BIASES | {"coefficients": [1.0]}, "coefficients", "is .*; expected 3 numbers"),
+        ("SVMRegressor", [x(2, 3)], SVM | {"kernel_type": "COSINE"}, "kernel_type", "is 'COSINE'; expected LINEAR"),
+        ("SVMRegressor", [x(2, 3)], SVM | {"kernel_params": [1.0]}, "kernel_params", "is .*; expected 3 numbers"),
+        (
+            "TreeEnsembleClassifier",
+            [x(2, 1)],
+            TREE | CLASSES,
+            "nodes_featureids",
+            "is .*; expected numbers from 0 to 0",
+        ),
+        ("TreeEnsembleRegressor", [x(3)], TREE | TARGETS, "x", "is of shape .*; expected rows of features: 2 axes"),
+        (
+            "TreeEnsembleRegressor",
+            [x(2, 3)],
+            TREE | TARGETS | {"post_transform": "PROBIT"},
+            "post_transform",
+            "is 'PROBIT'; expected NONE, LOGISTIC",
+        ),
+    )
+]
 #: Operators whose conditions are those of another one in the table above, or need inputs that are not arrays.
 ALIKE = {"ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceMin", "ReduceProd"}
 ALIKE |= {"ReduceSumSquare", "Scatter", "QLinearConv", "StringNormalizer", "TfIdfVectorizer", "Upsample"}
-ALIKE |= {"ConcatFromSequence", "CumProd", "Momentum"}
+ALIKE |= {"ConcatFromSequence", "CumProd", "Momentum", "TreeEnsemble"}
+
+
+#: Operators that have two results.
+TWO_RESULTS = ("TopK", "LinearClassifier", "TreeEnsembleClassifier")
 
 
 def model_of(name, inputs, attributes):
@@ -301,7 +345,7 @@ def model_of(name, inputs, attributes):
         ends = [[helper.make_tensor_value_info(n, 1, []) for n in pair] for pair in ("ac", "bd")]
         attributes = attributes | {"body": helper.make_graph(one, "body", *ends)}
     node = helper.make_node(
-        op, names, ["y", "z"] if op == "TopK" else ["y"], name="the_node", domain=domain, **attributes
+        op, names, ["y", "z"] if op in TWO_RESULTS else ["y"], name="the_node", domain=domain, **attributes
     )
     graph = helper.make_graph([node], "sample", infos, [helper.make_tensor_value_info("y", 1, list("abcd"))])
     opsets = [helper.make_opsetid("", 24), helper.make_opsetid("ai.onnx.ml", 3)]

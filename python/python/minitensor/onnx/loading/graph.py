@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from .error import OnnxError
@@ -18,7 +18,7 @@ OutputType = tuple[str | None, tuple[int | str | None, ...] | None]
 class Node:
     """A call of an operator, with the values of its attributes. Subgraphs are of class `Graph`."""
 
-    __slots__ = ("attributes", "domain", "inputs", "name", "op", "outputs", "version")
+    __slots__ = ("_kept", "attributes", "domain", "inputs", "name", "op", "outputs", "version")
 
     def __init__(
         self,
@@ -40,11 +40,18 @@ class Node:
         self.inputs = tuple(inputs[:count])
         self.outputs = tuple(outputs)
         self.attributes = attributes
+        self._kept: Any = None
 
     def __str__(self) -> str:
         op = f"{self.domain}.{self.op}" if self.domain else self.op
         shown = f"'{self.name}'" if self.name else f"with the outputs {', '.join(map(repr, self.outputs))}"
         return f"node {shown} ({op})"
+
+    def kept(self, make: Callable[[], Any]) -> Any:
+        """Returns what a rule computes from the attributes. It is computed once."""
+        if self._kept is None:
+            self._kept = make()
+        return self._kept
 
     def wants(self, output: int) -> bool:
         """Whether an output is read."""
