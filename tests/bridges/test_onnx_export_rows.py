@@ -236,3 +236,13 @@ def test_masks_and_positions_of_rows(dtype, path):
         kept, after = mt.Tensor(rng.integers(0, 2, (20, 6)) == 1), mt.Tensor(rng.integers(-1, 6, 20))
         expect_same(path, lambda x, kept, after: mt.ops.probe(x, kept, after), [x, kept, after])
         expect_same(path, lambda x, kept: mt.ops.probe(x, kept, 2), [x, kept])
+
+
+@pytest.mark.parametrize("opset", [20, 23, 26])
+def test_functions_of_whole_rows_in_other_opsets_and_in_a_file_that_is_loaded(opset, path):
+    op = row_op(lambda x, y: tuple(f(x, y)[0] for f in FUNCTIONS.values()))
+    x, y = small_integers((3, 5), "float32"), small_integers((5, 3), "float32").T
+    expect_same(path, lambda x, y: op(x, y), [x, y], export={"opset": opset})
+    loaded = mt.onnx.load(path)
+    for found, expected in zip(loaded(x, y), op(x, y), strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())

@@ -23,7 +23,7 @@ REFUSED = (
     "unknown dtype 'complex32'",
 )
 #: The least number of rules that the samples exercise at each dtype.
-LEAST = 330
+LEAST = 400
 EXERCISED = {name: set() for name in HALF}
 
 
