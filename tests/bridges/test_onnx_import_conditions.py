@@ -303,6 +303,7 @@ WRONG += [
         ("FeatureVectorizer", [x(2, 3)], {"inputdimensions": [3, 1]}, "inputdimensions", "is .*; expected 1 numbers"),
         ("Imputer", [x(2, 3)], {"imputed_value_floats": [1.0, 2.0]}, "imputed_value_floats", "is .*; expected 1 or 3"),
         ("LinearClassifier", [x(2, 3)], BIASES | {"coefficients": [1.0]}, "coefficients", "is .*; expected 3 numbers"),
+        ("SVMClassifier", [x(2, 3)], SVM | {"vectors_per_class": [1, 1, 1]}, "rho", r"is \[0.0\]; expected 3 numbers"),
         ("SVMRegressor", [x(2, 3)], SVM | {"kernel_type": "COSINE"}, "kernel_type", "is 'COSINE'; expected LINEAR"),
         ("SVMRegressor", [x(2, 3)], SVM | {"kernel_params": [1.0]}, "kernel_params", "is .*; expected 3 numbers"),
         (
@@ -329,7 +330,7 @@ ALIKE |= {"ConcatFromSequence", "CumProd", "Momentum", "TreeEnsemble"}
 
 
 #: Operators that have two results.
-TWO_RESULTS = ("TopK", "LinearClassifier", "TreeEnsembleClassifier")
+TWO_RESULTS = ("TopK", "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 
 def model_of(name, inputs, attributes):

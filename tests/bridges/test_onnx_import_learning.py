@@ -234,6 +234,47 @@ def test_regressors_of_support_vectors(kernel, one_class):
     expect_same("SVMRegressor", [x], attributes)
 
 
+@pytest.mark.parametrize("kernel", ["LINEAR", "RBF"])
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("has_probabilities", [False, True])
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_classifiers_of_support_vectors(classes, has_probabilities, transform, kernel):
+    rng = np.random.default_rng(classes)
+    x = rng.standard_normal((20, 3)).astype("float32")
+    counts, pairs = [3, 2, 4, 2][:classes], classes * (classes - 1) // 2
+    attributes = {
+        "coefficients": rng.standard_normal((classes - 1) * sum(counts)).astype("float32").tolist(),
+        "support_vectors": rng.standard_normal(3 * sum(counts)).astype("float32").tolist(),
+        "vectors_per_class": counts,
+        "kernel_params": [0.5, 0.0, 3.0],
+        "kernel_type": kernel,
+        "post_transform": transform,
+        "rho": rng.standard_normal(pairs).astype("float32").tolist(),
+    }
+    if has_probabilities:
+        attributes["prob_a"] = rng.uniform(-2.0, -0.5, pairs).astype("float32").tolist()
+        attributes["prob_b"] = rng.uniform(-0.5, 0.5, pairs).astype("float32").tolist()
+    for names, kind in (
+        ({"classlabels_ints": [3, 5, 8, 9][:classes]}, TensorProto.INT64),
+        ({"classlabels_strings": list("abcd")[:classes]}, TensorProto.STRING),
+    ):
+        expect_same("SVMClassifier", [x], attributes | names, outputs=("y", "z"), types=[kind, TensorProto.FLOAT])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_classifiers_of_support_vectors(classes):
+    rng = np.random.default_rng(0)
+    attributes = {
+        "coefficients": rng.standard_normal(3 * classes).astype("float32").tolist(),
+        "classlabels_ints": [3, 5, 8][:classes],
+        "kernel_params": [0.0, 0.0, 0.0],
+        "rho": [0.25],
+    }
+    x = rng.standard_normal((20, 3)).astype("float32")
+    types = [TensorProto.INT64, TensorProto.FLOAT]
+    expect_same("SVMClassifier", [x], attributes, outputs=("y", "z"), types=types)
+
+
 def test_a_linear_regressor_of_support_vectors():
     x = np.random.default_rng(0).standard_normal((20, 3)).astype("float32")
     expect_same("SVMRegressor", [x], {"coefficients": [0.5, -1.0, 2.0], "kernel_params": [0.0] * 3, "rho": [0.25]})

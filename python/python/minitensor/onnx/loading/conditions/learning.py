@@ -40,8 +40,21 @@ def _inputs(arguments: Arguments) -> int:
     return len(arguments.node.inputs)
 
 
+def _pairs(arguments: Arguments) -> int:
+    """The number of the scores of support vectors. A linear model has one constant term."""
+    classes = len(arguments["vectors_per_class"] or [])
+    return max(classes * (classes - 1) // 2, 1)
+
+
+#: The lists of a classifier that have a number for each pair of classes.
+_PER_PAIR = ("rho", "prob_a", "prob_b")
 _TRANSFORM = one_of("post_transform", "NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
 _ROWS = ranks("x", 0, 2, 2, "rows of features: 2 axes")
+_KERNEL = (
+    _ROWS,
+    one_of("kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID"),
+    same_length("kernel_params", lambda _: 3, "of gamma, the constant term and the degree"),
+)
 _TREES = (_TRANSFORM, _ROWS, meets("nodes_featureids", _known_features))
 
 
@@ -63,13 +76,8 @@ CONDITIONS: dict[str, Sequence[Condition]] = {
         meets("coefficients", _coefficients),
     ),
     "Normalizer": (one_of("norm", "MAX", "L1", "L2"),),
-    "SVMRegressor": (
-        _ROWS,
-        one_of("kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID"),
-        one_of("post_transform", "NONE"),
-        same_length("kernel_params", lambda _: 3, "of gamma, the constant term and the degree"),
-        same_length("rho", lambda _: 1, "target"),
-    ),
+    "SVMClassifier": (*_KERNEL, _TRANSFORM, *(same_length(name, _pairs, "pair of classes") for name in _PER_PAIR)),
+    "SVMRegressor": (*_KERNEL, one_of("post_transform", "NONE"), same_length("rho", lambda _: 1, "target")),
     "TreeEnsemble": (
         _ROWS,
         one_of("aggregate_function", 0, 1, 2, 3),

@@ -79,7 +79,8 @@ class _Table:
             found[~is_leaf] = inner
             following.append(found)
         if_true, if_false = following
-        roots = [trees.index(tree) for tree in dict.fromkeys(trees)]
+        # The first node of a tree is its root.
+        roots = list(dict(zip(reversed(trees), range(count - 1, -1, -1), strict=True)).values())
         features = np.where(is_leaf, 0, np.array(given["nodes_featureids"], dtype="int64"))
         thresholds = _array(given.get("nodes_values"), given.get("nodes_values_as_tensor"))
         nan = given.get("nodes_missing_value_tracks_true") or [0] * count
