@@ -82,7 +82,7 @@ WRONG = [
     ("ConvTranspose", [IMAGE, x(4, 2, 3, 3)], {"output_shape": [9]}, "output_shape", r"is \[9\]; expected 2 numbers"),
     ("ConvTranspose", [IMAGE, x(4, 2, 3, 3)], {"output_padding": [1, -1]}, "output_padding", "is .* at least 0"),
     ("CumSum", [x(2, 3), np.array(2)], {}, "axis", "is 2; expected an axis from -2 to 1"),
-    ("DFT", [x(2, 3, 1), None, np.array(4)], {}, "axis", "is 4; expected an axis from -3 to 2"),
+    ("DFT", [x(2, 3, 1), None, np.array(4)], {}, "axis", "is 4; expected an axis from -3 to 1 of 3 axes, but not -1"),
     ("DeformConv", [IMAGE, WEIGHT, x(1, 18, 4, 4)], {"strides": [1, 0]}, "strides", r"is \[1, 0\]; .* at least 1"),
     (
         "DeformConv",
@@ -163,7 +163,7 @@ WRONG = [
         "is 'max'; expected none, sum, mean",
     ),
     ("OneHot", [ints(0), ints(3), x(2)], {"axis": 2}, "axis", "is 2; expected an axis from -2 to 1"),
-    ("OneHot", [ints(0), ints(-3), x(2)], {}, "depth", r"is \[-3\]; expected numbers of at least 0"),
+    ("OneHot", [ints(0), ints(-3), x(2)], {}, "depth", r"is \[-3\]; expected numbers of at least 1"),
     ("Pad", [x(2, 3), ints(1, 1)], {}, "pads", r"is \[1, 1\]; expected 4 numbers, 2 for each axis"),
     ("Pad", [x(2, 3), ints(1, 1), None, ints(2)], {}, "axes", r"is \[2\]; expected different axes"),
     ("Pad", [x(2, 3), ints(1, 1, 1, 1)], {"mode": "mirror"}, "mode", "is 'mirror'; expected constant, reflect"),
@@ -221,7 +221,7 @@ WRONG = [
     ),
     ("ScatterND", [x(2, 3), ints(0)[None], x(1, 3)], {"reduction": "sub"}, "reduction", "is 'sub'; expected none, add"),
     ("Slice", [x(2, 3), ints(0), ints(1), ints(2)], {}, "axes", r"is \[2\]; expected different axes"),
-    ("Slice", [x(2, 3), ints(0), ints(1, 1)], {}, "ends", r"is \[1, 1\]; expected 1 numbers"),
+    ("Slice", [x(2, 3), ints(0), ints(1, 1)], {}, "ends", r"is \[1, 1\]; expected 1 number"),
     ("Slice", [x(2, 3), ints(0), ints(1), ints(0), ints(0)], {}, "steps", r"is \[0\]; expected numbers other than 0"),
     ("Softmax", [x(2, 3)], {"axis": 2}, "axis", "is 2; expected an axis"),
     ("SoftmaxCrossEntropyLoss", [x(2, 3), ints(0, 1)], {"reduction": "max"}, "reduction", "is 'max'; expected none"),
@@ -263,7 +263,7 @@ WRONG = [
         [x(1), x(3)],
         {"num_scan_inputs": 1, "scan_input_directions": [0, 1]},
         "scan_input_directions",
-        "is .* 1 numbers",
+        "is .* 1 number,",
     ),
     ("ai.onnx.ml.Normalizer", [x(2, 3)], {"norm": "L3"}, "norm", "is 'L3'; expected MAX, L1, L2"),
     (
@@ -300,7 +300,7 @@ WRONG += [
     (f"ai.onnx.ml.{name}", inputs, attributes, argument, words)
     for name, inputs, attributes, argument, words in (
         ("CategoryMapper", [ints(1)], CATEGORIES, "cats_strings", r"is \['a'\]; expected 2 numbers"),
-        ("FeatureVectorizer", [x(2, 3)], {"inputdimensions": [3, 1]}, "inputdimensions", "is .*; expected 1 numbers"),
+        ("FeatureVectorizer", [x(2, 3)], {"inputdimensions": [3, 1]}, "inputdimensions", "is .*; expected 1 number"),
         ("Imputer", [x(2, 3)], {"imputed_value_floats": [1.0, 2.0]}, "imputed_value_floats", "is .*; expected 1 or 3"),
         ("LinearClassifier", [x(2, 3)], BIASES | {"coefficients": [1.0]}, "coefficients", "is .*; expected 3 numbers"),
         ("SVMClassifier", [x(2, 3)], SVM | {"vectors_per_class": [1, 1, 1]}, "rho", r"is \[0.0\]; expected 3 numbers"),
@@ -323,6 +323,31 @@ WRONG += [
         ),
     )
 ]
+WRONG += [
+    (
+        "AveragePool",
+        [IMAGE],
+        {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]},
+        "pads",
+        r"is .*; expected numbers less than",
+    ),
+    ("DequantizeLinear", [np.ones((2, 3), "uint8"), x(3)], {"axis": 0}, "axis", "is 0; expected an axis of size 3"),
+    ("DFT", [x(2, 3, 1), None, np.array(-1)], {}, "axis", "is -1; expected an axis from -3 to 1 of 3 axes, but not -1"),
+    (
+        "Expand",
+        [x(3, 1), ints(2, 4)],
+        {},
+        "shape",
+        r"is \[2, 4\]; expected sizes to which the shape \(3, 1\) broadcasts",
+    ),
+    ("OneHot", [ints(0), ints(3, 1), x(2)], {}, "depth", r"is \[3, 1\]; expected 1 number"),
+    ("Pad", [x(2, 3), ints(2, 0, 0, 0)], {"mode": "reflect"}, "pads", r"is .*; expected numbers less than the sizes"),
+    ("Resize", [x(1, 1, 4, 4), None, None, ints(1, 1, -2, 2)], {}, "sizes", "is .*; expected 4 numbers of at least 0"),
+    ("Split", [x(4), ints(3)], {}, "split", r"is 3; expected 1 sizes|is \[3\]; expected sizes that add up to 4"),
+    ("CumSum", [x(2, 3), np.array(0)], {"exclusive": 2}, "exclusive", "is 2; expected 0, 1"),
+    ("ReduceSum", [x(2, 3)], {"keepdims": -1}, "keepdims", "is -1; expected 0, 1"),
+]
+
 #: Operators whose conditions are those of another one in the table above, or need inputs that are not arrays.
 ALIKE = {"ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceMin", "ReduceProd"}
 ALIKE |= {"ReduceSumSquare", "Scatter", "QLinearConv", "StringNormalizer", "TfIdfVectorizer", "Upsample"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._minitensor import Tensor
 from . import known
-from .conditions import CONDITIONS, Arguments, require
+from .conditions import CONDITIONS, FLAGS, Arguments, require
 from .graph import Node
 from .rule import Rule
 from .values import Value, is_text
@@ -24,7 +24,8 @@ class RuleCall:
 
     def __init__(self, rule: Rule, node: Node) -> None:
         self.rule = rule
-        conditions = CONDITIONS.get((node.domain, node.op), ())
+        flags = [FLAGS[name] for name in node.attributes if name in FLAGS]
+        conditions = [*flags, *CONDITIONS.get((node.domain, node.op), ())]
         require((c for c in conditions if not c.is_of_run), self._arguments(node, ()))
         self._conditions = [c for c in conditions if c.is_of_run]
         #: The shapes of tensors that met the conditions.

@@ -170,7 +170,11 @@ def same_length(name: str, count: Callable[[Arguments], int], what: str, times: 
     def expected(value: Any, arguments: Arguments) -> str | None:
         wanted = times * count(arguments)
         found = _list(value) if not hasattr(value, "shape") else range(math.prod(value.shape))
-        return None if len(found) == wanted else f"{wanted} numbers, {'one' if times == 1 else times} for each {what}"
+        return (
+            None
+            if len(found) == wanted
+            else f"{wanted} number{'' if wanted == 1 else 's'}, {'one' if times == 1 else times} for each {what}"
+        )
 
     return meets(name, expected)
 

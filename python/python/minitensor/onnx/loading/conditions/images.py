@@ -36,7 +36,8 @@ def _scales(value: list[float], arguments: Arguments) -> str | None:
 
 def _sizes(value: list[int], arguments: Arguments) -> str | None:
     count = chosen(arguments)
-    return None if not value or len(value) == count else f"{count} numbers, one for each axis"
+    is_right = not value or (len(value) == count and all(n >= 0 for n in value))
+    return None if is_right else f"{count} numbers of at least 0, one for each axis"
 
 
 _COORDINATES = (

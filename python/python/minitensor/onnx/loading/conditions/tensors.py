@@ -31,8 +31,36 @@ def _parts(value: int, arguments: Arguments) -> str | None:
 
 def _lengths_of_parts(value: list[int], arguments: Arguments) -> str | None:
     count = len(arguments.node.outputs)
-    is_right = isinstance(value, list) and len(value) == count and all(n >= 0 for n in value)
-    return None if is_right else f"{count} sizes of at least 0, one for each output"
+    if not isinstance(value, list) or len(value) != count or any(n < 0 for n in value):
+        return f"{count} sizes of at least 0, one for each output"
+    size = size_of(0, arguments["axis"])(arguments)
+    return None if size is None or sum(value) == size else f"sizes that add up to {size}, the size of the axis"
+
+
+def _axis_of_signals(value: int, arguments: Arguments) -> str | None:
+    rank = arguments.rank()
+    is_right = -rank <= value < rank - 1 and value != -1
+    return (
+        None
+        if is_right
+        else f"an axis from {-rank} to {rank - 2} of {rank} axes, but not -1: the last axis has the parts"
+    )
+
+
+def _reflections(value: list[int], arguments: Arguments) -> str | None:
+    shape, chosen_axes = arguments.shape(), arguments["axes"] or range(arguments.rank())
+    if arguments["mode"] != "reflect" or len(value) != 2 * len(chosen_axes):
+        return None
+    is_right = all(max(value[k :: len(chosen_axes)]) < max(shape[at], 1) for k, at in enumerate(chosen_axes))
+    return None if is_right else f"numbers less than the sizes {shape}, because elements are reflected"
+
+
+def _broadcasts(value: object, arguments: Arguments) -> str | None:
+    shape = arguments.shape()
+    given = value if isinstance(value, list) else []
+    pairs = zip(reversed(given), reversed(shape), strict=False)
+    is_right = all(n >= 0 for n in given) and all(n == m or 1 in (n, m) for n, m in pairs)
+    return None if is_right else f"sizes to which the shape {shape} broadcasts"
 
 
 def _top(value: Any, arguments: Arguments) -> str | None:
@@ -67,8 +95,14 @@ def _other_axis(value: int, arguments: Arguments) -> str | None:
 
 
 def _axis_of_scales(value: int, arguments: Arguments) -> str | None:
-    # One scale is for all axes.
-    return None if math.prod(arguments.shape(1)) == 1 else an_axis_of(arguments.rank())(value, arguments)
+    scales = arguments.shape(1)
+    if math.prod(scales) == 1:
+        # One scale is for all axes.
+        return None
+    outside = an_axis_of(arguments.rank())(value, arguments)
+    if outside is not None or len(scales) != 1 or arguments["block_size"]:
+        return outside
+    return None if arguments.shape()[value] == scales[0] else f"an axis of size {scales[0]}, the number of scales"
 
 
 def _joined_axis(value: int, arguments: Arguments) -> str | None:
@@ -109,7 +143,7 @@ def _scan_outputs(arguments: Arguments) -> int:
 
 #: The conditions by the names of operators.
 CONDITIONS: dict[str, Sequence[Condition]] = {
-    **dict.fromkeys(("ArgMax", "ArgMin", "Compress", "Concat", "CumProd", "CumSum", "DFT", "Gather", "Hardmax"), _AXIS),
+    **dict.fromkeys(("ArgMax", "ArgMin", "Compress", "Concat", "CumProd", "CumSum", "Gather", "Hardmax"), _AXIS),
     **dict.fromkeys(("GatherElements", "LayerNormalization", "LogSoftmax", "RMSNormalization", "Scatter"), _AXIS),
     **dict.fromkeys(("Softmax", "SplitToSequence", "Unique"), _AXIS),
     **dict.fromkeys([f"Reduce{name}" for name in _REDUCTIONS], _REDUCED),
@@ -118,14 +152,17 @@ CONDITIONS: dict[str, Sequence[Condition]] = {
     "ConcatFromSequence": (meets("axis", _joined_axis),),
     "DequantizeLinear": _QUANTIZED,
     "Det": (ranks("x", 0, 2, 64, "matrices: at least 2 axes"),),
+    "DFT": (meets("axis", _axis_of_signals),),
+    "Expand": (meets("shape", _broadcasts),),
     "EyeLike": (ranks("x", 0, 2, 2, "a matrix: 2 axes"),),
     "Flatten": (meets("axis", _split_before),),
     "GatherND": (meets("batch_dims", _batch_dims),),
     "Multinomial": (at_least("sample_size", 1),),
-    "OneHot": (axis(added=1), at_least("depth", 0, True)),
+    "OneHot": (axis(added=1), at_least("depth", 1, True), same_length("depth", lambda _: 1, "tensor")),
     "Pad": (
         axes(),
         same_length("pads", chosen, "axis", 2),
+        meets("pads", _reflections),
         one_of("mode", "constant", "reflect", "edge", "wrap"),
     ),
     "QuantizeLinear": _QUANTIZED,

@@ -15,7 +15,24 @@ _POSITIVE = [at_least(name, 1) for name in ("kernel_shape", "strides", "dilation
 _PER_AXIS = [same_length(name, image_axes, _IMAGE) for name in ("kernel_shape", "strides", "dilations")]
 _PADS = same_length("pads", image_axes, _IMAGE, 2)
 _WINDOWS = [*_POSITIVE, *_PER_AXIS, at_least("pads", 0), _PADS]
-_POOL = [ranks("x", 0, 3, 5, "a batch, channels, and 1 to 3 axes of images"), *_WINDOWS, _AUTO_PAD]
+
+
+def _less_than_kernels(value: list[int], arguments: Arguments) -> str | None:
+    kernel = arguments["kernel_shape"]
+    dilations = arguments["dilations"] or [1] * len(kernel)
+    if len(value) != 2 * len(kernel) or len(dilations) != len(kernel):
+        return None
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    is_right = all(n < spans[k % len(spans)] for k, n in enumerate(value))
+    return None if is_right else f"numbers less than the extents {spans} of the windows"
+
+
+_POOL = [
+    ranks("x", 0, 3, 5, "a batch, channels, and 1 to 3 axes of images"),
+    *_WINDOWS,
+    _AUTO_PAD,
+    meets("pads", _less_than_kernels, is_of_run=False),
+]
 
 
 def _kernels(position: int, weight: str) -> list[Condition]:
