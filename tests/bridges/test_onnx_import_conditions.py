@@ -313,6 +313,13 @@ WRONG += [
             "nodes_featureids",
             "is .*; expected numbers from 0 to 0",
         ),
+        (
+            "TreeEnsembleRegressor",
+            [x(2, 2)],
+            TREE | TARGETS | {"nodes_values": [1.0]},
+            "nodes_values",
+            "is .* 3 numbers",
+        ),
         ("TreeEnsembleRegressor", [x(3)], TREE | TARGETS, "x", "is of shape .*; expected rows of features: 2 axes"),
         (
             "TreeEnsembleRegressor",

@@ -169,12 +169,9 @@ def same_length(name: str, count: Callable[[Arguments], int], what: str, times: 
 
     def expected(value: Any, arguments: Arguments) -> str | None:
         wanted = times * count(arguments)
-        found = _list(value) if not hasattr(value, "shape") else range(math.prod(value.shape))
-        return (
-            None
-            if len(found) == wanted
-            else f"{wanted} number{'' if wanted == 1 else 's'}, {'one' if times == 1 else times} for each {what}"
-        )
+        found = math.prod(value.shape) if hasattr(value, "shape") else len(_list(value))
+        numbers, each = "number" if wanted == 1 else "numbers", "one" if times == 1 else times
+        return None if found == wanted else f"{wanted} {numbers}, {each} for each {what}"
 
     return meets(name, expected)
 

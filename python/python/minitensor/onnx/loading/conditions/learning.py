@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .condition import Arguments, Condition, at_least, meets, one_of, ranks, same_length
-from .sizes import size_of
+from .sizes import length_of, size_of
 
 __all__ = ["CONDITIONS"]
 
@@ -55,7 +55,9 @@ _KERNEL = (
     one_of("kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID"),
     same_length("kernel_params", lambda _: 3, "of gamma, the constant term and the degree"),
 )
-_TREES = (_TRANSFORM, _ROWS, meets("nodes_featureids", _known_features))
+_PER_NODE = ("nodeids", "truenodeids", "falsenodeids", "featureids", "modes", "values", "missing_value_tracks_true")
+_NODES = [same_length(f"nodes_{name}", length_of("nodes_treeids"), "node") for name in _PER_NODE]
+_TREES = (_TRANSFORM, _ROWS, *_NODES, meets("nodes_featureids", _known_features))
 
 
 def _coefficients(value: list[float], arguments: Arguments) -> str | None:
