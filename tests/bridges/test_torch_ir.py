@@ -164,6 +164,26 @@ def test_new_values_of_inputs_and_of_counters():
     assert (y.tolist(), updates["steps"].item()) == ([9.0, 9.0], 6)
 
 
+def test_a_buffer_that_changes_is_a_weight_also_if_it_is_not_in_the_state_dict():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("steps", torch.zeros(()), persistent=False)
+
+        def forward(self, x):
+            self.steps += 1
+            return x * self.steps
+
+    model, x = Counter(), torch.ones(2)
+    ir = extract_ir(model, (x,))
+    assert [w.name for w in ir.weights] == ["steps"]
+    (y,), updates = ir.run_with_updates((x,), model)
+    assert (y.tolist(), updates["steps"].item(), model.steps.item()) == ([1.0, 1.0], 1.0, 0.0)
+    with pytest.raises(IRError, match="the weight steps: float32 .* is missing; pass it"):
+        ir.run((x,), model.state_dict())
+    assert ir.verify(model, (x,)) == 0
+
+
 def test_verify_compares_what_the_model_changes_and_restores_it():
     model = nn.BatchNorm1d(3)
     ir = extract_ir(model, (torch.randn(5, 3),))

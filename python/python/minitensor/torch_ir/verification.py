@@ -25,7 +25,8 @@ def verify(
     given = [t for t in pytree.tree_leaves((args, named)) if isinstance(t, torch.Tensor)]
     program = ir.compile(model) if jit else None
     found, updates = ir.run_with_updates(given, model) if program is None else program.with_updates(given)
-    held = model.state_dict(keep_vars=True) | {m.name: t for m, t in zip(ir.inputs, given, strict=False)}
+    held = dict(model.named_buffers(remove_duplicate=False)) | dict(model.named_parameters(remove_duplicate=False))
+    held |= {meta.name: t for meta, t in zip(ir.inputs, given, strict=False)}
     changed = {name: held[name] for name in updates if name in held}
     before = {name: tensor.detach().clone() for name, tensor in changed.items()}
     with torch.no_grad():
