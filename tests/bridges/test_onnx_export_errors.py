@@ -150,12 +150,3 @@ def test_the_package_onnx_is_needed_for_the_export_only():
     subprocess.run([sys.executable, "-c", WITHOUT_ONNX], check=True)
     code = "import sys, minitensor as mt; mt.onnx; assert 'onnx' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_functions_of_whole_rows_are_refused(tmp_path):
-    op = mt.row_op(name="onnx::sorted_row")(lambda x: x.sort())
-    try:
-        with pytest.raises(ValueError, match="its program has the function 'argsort' of rows, which is not exported"):
-            mt.onnx.export(mt.jit(lambda x: op(x)), tmp_path / "m.onnx", mt.zeros(2, 3))
-    finally:
-        mt.unregister_custom_op_py("onnx::sorted_row")

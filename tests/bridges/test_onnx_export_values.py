@@ -16,6 +16,7 @@ from minitensor.onnx.exporting import dtypes
 from minitensor.onnx.exporting.builder import Builder, Value
 from minitensor.onnx.exporting.functions import Functions
 from minitensor.onnx.exporting.primitives import PRIMITIVES
+from minitensor.onnx.exporting.row_functions import ROW_FUNCTIONS
 from onnx import helper
 from onnx_runs import expect_same
 
@@ -181,6 +182,13 @@ def test_every_function_of_programs_has_a_formula():
     assert len(names) > 60
     others = {"select", "and", "or", "not", "detach", "powi", "polygamma"}
     assert set(names) | others == PRIMITIVES.keys()
+
+
+def test_every_function_of_rows_has_a_formula():
+    source = (Path(__file__).parents[2] / "kernels" / "src" / "row" / "function.rs").read_text(encoding="utf-8")
+    names = re.findall(r'\(RowFunction::\w+(?:\(1\))?, "(\w+)", \d\)', source)
+    assert len(names) > 5
+    assert set(names) | {"cumsum", "reverse_cumsum"} == ROW_FUNCTIONS.keys()
 
 
 def kernels_of_onnxruntime(op, opset):

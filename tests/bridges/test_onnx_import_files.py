@@ -240,25 +240,40 @@ def test_functions_that_call_themselves_are_refused():
 
 
 def test_functions_that_call_each_other_twice_do_not_grow_without_limit():
-    depth = 25
+    # 2 ** 15 calls are prepared as 16 graphs.
+    x = mt.ones(2)
+    assert mt.onnx.load(calling_twice(15))(x, mt.Tensor(True)).tolist() == [1.0, 1.0]
+    assert mt.onnx.load(calling_twice(15, "<alpha: float = @alpha>"))(x, mt.Tensor(False)).tolist() == [1.0, 1.0]
+
+
+def test_a_model_whose_functions_run_too_many_nodes_is_refused():
+    for attribute in ("", "<alpha: float = @alpha>"):
+        words = (
+            "a run of the model has 33554434 nodes, because its functions call functions; expected at most 1000000; "
+        )
+        refused(calling_twice(25, attribute), words + "call each function once")
+
+
+def calling_twice(depth, attribute=""):
+    """Returns a model with a function that calls another one twice, and so on, in a branch."""
+    declared = "<alpha>" if attribute else ""
+    given = "<alpha = 0.5>" if attribute else ""
     functions = "".join(
-        f'<domain: "local", opset_import: ["local" : 1]> f{k} (x) => (y) {{\n'
-        f"    t = local.f{k + 1} (x) y = local.f{k + 1} (t)\n}}\n"
+        f'<domain: "local", opset_import: ["local" : 1]> f{k} {declared} (x) => (y) {{\n'
+        f"    t = local.f{k + 1} {attribute} (x) y = local.f{k + 1} {attribute} (t)\n}}\n"
         for k in range(depth)
     )
-    model = parser.parse_model(f"""
+    return parser.parse_model(f"""
         <ir_version: 8, opset_import: ["" : 18, "local" : 1]>
         f (float[2] x, bool c) => (float[2] y) {{
             y = If (c) <
-                then_branch = a () => (float[2] p) {{p = local.f0 (x)}},
+                then_branch = a () => (float[2] p) {{p = local.f0 {given} (x)}},
                 else_branch = b () => (float[2] q) {{q = Identity (x)}}
             >
         }}
         {functions}
-        <domain: "local", opset_import: ["" : 18]> f{depth} (x) => (y) {{y = Neg (x)}}
+        <domain: "local", opset_import: ["" : 18]> f{depth} {declared} (x) => (y) {{y = Neg (x)}}
     """)
-    # 2 ** 25 calls are prepared as 26 graphs. They run if they are chosen.
-    assert mt.onnx.load(model)(mt.ones(2), mt.Tensor(False)).tolist() == [1.0, 1.0]
 
 
 def external(tmp_path, location="weights.bin", **more):

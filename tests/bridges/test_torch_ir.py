@@ -122,6 +122,80 @@ def test_buffers_that_change_are_updates():
     assert ir.verify(model, (torch.randn(5, 3),)) < 1e-5
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_new_values_of_buffers_are_those_of_pytorch(jit):
+    """The statistics after several steps, each with the buffers that the step before returned."""
+    model = nn.Sequential(nn.Conv1d(2, 3, 2), nn.BatchNorm1d(3), nn.ReLU(), nn.BatchNorm1d(3, momentum=0.3))
+    ir = extract_ir(model, (torch.randn(5, 2, 4),), dynamic_shapes=(({0: torch.export.Dim("batch", min=2)}),))
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    for batch in (5, 3, 8):
+        x = torch.randn(batch, 2, 4)
+        before = {name: tensor.clone() for name, tensor in weights.items()}
+        run = ir.compile(weights).with_updates if jit else lambda x: ir.run_with_updates(x, weights)
+        (y,), updates = run((x,))
+        assert torch.allclose(y, model(x), atol=1e-5)
+        assert all(torch.equal(tensor, before[name]) for name, tensor in weights.items())
+        assert updates.keys() == ir.updates.keys()
+        weights.update(updates)
+        for name, wanted in model.state_dict().items():
+            torch.testing.assert_close(weights[name], wanted, rtol=1e-5, atol=1e-6)
+    assert weights["1.num_batches_tracked"].item() == 3
+
+
+def test_new_values_of_inputs_and_of_counters():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+        def forward(self, x):
+            self.steps += 2
+            x.mul_(3.0)
+            return x + self.steps
+
+    model, x = Counter(), torch.ones(2)
+    ir = extract_ir(model, (torch.ones(2),))
+    (y,), updates = ir.run_with_updates((x,), model.state_dict())
+    assert (y.tolist(), x.tolist(), model.steps.item()) == ([5.0, 5.0], [1.0, 1.0], 0)
+    assert {name: t.tolist() for name, t in updates.items()} == {"steps": 2, "x": [3.0, 3.0]}
+    assert ir.run((x,), model.state_dict())[0].tolist() == y.tolist()
+    (y,), updates = ir.run_with_updates((np.ones(2, "float32"),), {"steps": np.array(4)})
+    assert type(y) is type(updates["steps"]) is np.ndarray
+    assert (y.tolist(), updates["steps"].item()) == ([9.0, 9.0], 6)
+
+
+def test_a_buffer_that_changes_is_a_weight_also_if_it_is_not_in_the_state_dict():
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("steps", torch.zeros(()), persistent=False)
+
+        def forward(self, x):
+            self.steps += 1
+            return x * self.steps
+
+    model, x = Counter(), torch.ones(2)
+    ir = extract_ir(model, (x,))
+    assert [w.name for w in ir.weights] == ["steps"]
+    (y,), updates = ir.run_with_updates((x,), model)
+    assert (y.tolist(), updates["steps"].item(), model.steps.item()) == ([1.0, 1.0], 1.0, 0.0)
+    with pytest.raises(IRError, match="the weight steps: float32 .* is missing; pass it"):
+        ir.run((x,), model.state_dict())
+    assert ir.verify(model, (x,)) == 0
+
+
+def test_verify_compares_what_the_model_changes_and_restores_it():
+    model = nn.BatchNorm1d(3)
+    ir = extract_ir(model, (torch.randn(5, 3),))
+    state = {name: t.clone() for name, t in model.state_dict().items()}
+    for jit in (False, True):
+        assert ir.verify(model, (torch.randn(5, 3),), jit=jit) < 1e-5
+    assert all(torch.equal(t, state[name]) for name, t in model.state_dict().items())
+    model.momentum = 0.5
+    with pytest.raises(IRError, match="the new value of 'running_mean' differs from that of the model"):
+        ir.verify(model, (torch.randn(5, 3),))
+
+
 def test_what_is_not_in_the_state_dict_is_a_constant():
     class Model(nn.Module):
         def __init__(self):

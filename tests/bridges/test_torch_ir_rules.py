@@ -1,8 +1,5 @@
 """Compares each rule for a call of ATen with PyTorch: with PyTorch's own samples, and with the rows of a table."""
 
-import sys
-import types
-import unittest
 import warnings
 
 import pytest
@@ -11,22 +8,8 @@ import torch_ir_calls as calls
 from minitensor.ir import native, running
 from minitensor.torch_ir.fallback import find_op
 from torch_ir_rows import ROWS
+from torch_ir_samples import OPS, is_compared, own_samples
 
-# The samples of PyTorch are in a module that imports this package for tests of PyTorch itself.
-try:
-    import expecttest  # noqa: F401
-except ImportError:
-    sys.modules["expecttest"] = types.ModuleType("expecttest")
-    sys.modules["expecttest"].TestCase = unittest.TestCase
-from torch.testing._internal.common_methods_invocations import op_db
-
-native._load()
-
-#: The ops whose results are random or not defined: only shapes and dtypes are compared.
-UNDEFINED = ("rand", "randn", "randperm", "rand_like", "randn_like", "empty", "empty_like", "empty_permuted")
-UNDEFINED += ("empty_strided", "new_empty", "new_empty_strided")
-#: The positions of equal elements are not defined.
-POSITIONS = ("sort", "argsort", "topk")
 #: What the ops of minitensor refuse; PyTorch computes it. Each is a part of the message.
 REFUSED = (
     "got bool",
@@ -38,16 +21,6 @@ REFUSED = (
     "start must be a finite real number",
     "tuple index out of range",
 )
-#: The most samples of an op in PyTorch, for each dtype.
-MOST = 8
-
-
-def name_of(op):
-    return str(op).split(".")[1]
-
-
-def has_equal_elements(tensors):
-    return any(t.numel() != t.unique().numel() for t in tensors)
 
 
 def refused_or_compared(op, args, kwargs, results):
@@ -67,7 +40,7 @@ def refused_or_compared(op, args, kwargs, results):
     for result, wanted in zip(found, results, strict=True):
         result = running.to_torch(result)
         assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
-        if name_of(op) in UNDEFINED or (name_of(op) in POSITIONS and has_equal_elements(given)):
+        if not is_compared(op, given):
             continue
         if wanted.is_floating_point() or wanted.is_complex():
             scale = wanted.abs().nan_to_num(0, 0, 0).max().item() if wanted.numel() else 0
@@ -79,57 +52,15 @@ def refused_or_compared(op, args, kwargs, results):
     return True
 
 
-def own_samples(info):
-    """The calls of ATen that an op of PyTorch leads to with its samples."""
-    for dtype in (torch.float32, torch.int64, torch.bool):
-        if dtype not in info.dtypes:
-            continue
-        samples = list(info.sample_inputs("cpu", dtype, requires_grad=False))
-        for sample in samples[:: len(samples) // MOST + 1]:
-            args = (sample.input, *sample.args)
-            recorder = calls.Recorder()
-            try:
-                with recorder, torch.no_grad():
-                    info(*args, **sample.kwargs)
-            except (RuntimeError, TypeError, NotImplementedError):
-                continue
-            yield from recorder.calls
-            yield from direct_calls({info.aten_name, info.name.split(".")[-1]}, args, sample.kwargs)
-
-
-def direct_calls(names, args, kwargs):
-    """The same arguments, for the composite ops of these names."""
-    for full in native.RULES:
-        if full.split(".")[1] in names:
-            op = find_op(full)
-            try:
-                results = op(*args, **kwargs)
-            except (RuntimeError, TypeError, ValueError, IndexError):
-                continue
-            types_ = {a.name: str(a.type) for a in op._schema.arguments}
-            passed = dict(zip(types_, args, strict=False))
-            # PyTorch also takes tensors and bools for numbers.
-            if all(is_of_type(value, types_[name]) for name, value in passed.items()):
-                yield op, args, kwargs, calls.flat(results)
-
-
-def is_of_type(value, kind):
-    if isinstance(value, bool):
-        return "bool" in kind or "number" in kind
-    return "Tensor" in kind or not calls.flat(value)
-
-
 EXERCISED: set[str] = set()
 
 
-@pytest.mark.parametrize(
-    "info", [info for info in op_db if "jiterator" not in info.name], ids=lambda info: info.full_name
-)
+@pytest.mark.parametrize("info", OPS, ids=lambda info: info.full_name)
 def test_rules_agree_with_pytorch_on_its_samples(info):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        for op, args, kwargs, results in own_samples(info):
+        for op, args, kwargs, results in own_samples(info, (torch.float32, torch.int64, torch.bool)):
             name = calls.op_type_of(op)
             if any(t.dtype is torch.complex32 for t in results):
                 continue

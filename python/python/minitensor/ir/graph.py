@@ -94,6 +94,14 @@ class IR:
         """
         return running.Program(self, weights, jit=False)(inputs)
 
+    def run_with_updates(self, inputs: Any, weights: Any = None) -> tuple[list[Any], dict[str, Any]]:
+        """Computes the results, and the new values of the weights and inputs that the model changes, by name.
+
+        The weights and inputs stay what they are. For a model in training mode, the new values are the running
+        statistics, for example: `weights.update(updates)`, or `model.load_state_dict(updates, strict=False)`.
+        """
+        return running.Program(self, weights, jit=False).with_updates(inputs)
+
     def compile(self, weights: Any = None) -> running.Program:
         """Returns a function of the inputs, for many runs. If all calls are native, it is a graph of `mt.jit`."""
         return running.Program(self, weights)

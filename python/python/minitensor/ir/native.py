@@ -31,6 +31,8 @@ class Rule:
     parameters: Mapping[str, inspect.Parameter]
     #: Whether the rule computes a call with these attributes.
     condition: Condition | None
+    #: Whether it rounds in several steps. Half floats are then computed in float32, as in PyTorch.
+    in_steps: bool | Condition
 
     def step(self, node: OpNode) -> Step | None:
         """Returns the step; None if the rule does not compute a call with these attributes."""
@@ -54,18 +56,41 @@ class Rule:
         def compute(inputs: Sequence[Any], symbols: Mapping[str, int]) -> Any:
             return self.function(**bound(given, names, inputs, symbols), **extra)
 
-        return Step("native", "minitensor", compute)
+        in_steps = self.in_steps if isinstance(self.in_steps, bool) else self.in_steps(attrs)
+        if not in_steps or not any(meta.dtype in _HALF for meta in (*node.inputs, *node.outputs)):
+            return Step("native", "minitensor", compute)
+        extra = {name: "float32" if dtype in _HALF else dtype for name, dtype in extra.items()}
+
+        def compute_once(inputs: Sequence[Any], symbols: Mapping[str, int]) -> Any:
+            found = compute([_widened(x) for x in inputs], symbols)
+            results = found if isinstance(found, (list, tuple)) else [found]
+            return [_rounded(x, meta.dtype) for x, meta in zip(results, node.outputs, strict=True)]
+
+        return Step("native", "minitensor", compute_once)
+
+
+_HALF = ("float16", "bfloat16")
+
+
+def _widened(x: Any) -> Any:
+    return ops.astype(x, "float32") if x.dtype.name in _HALF else x
+
+
+def _rounded(x: Any, dtype: str) -> Any:
+    return ops.astype(x, dtype) if dtype in _HALF and x.dtype.name == "float32" else x
 
 
 #: The rules by the names of ops.
 RULES: dict[str, Rule] = {}
 
 
-def rule(*names: str, when: Condition | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds a rule for ops of ATen, such as `add.Tensor`. `default` may be left out."""
+def rule(
+    *names: str, when: Condition | None = None, in_steps: bool | Condition = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a rule for ops of ATen, such as `add.Tensor`. `default` may be left out. See `Rule` for `in_steps`."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = Rule(function, dict(inspect.signature(function).parameters), when)
+        made = Rule(function, dict(inspect.signature(function).parameters), when, in_steps)
         for name in names:
             full = f"aten.{name}" if "." in name else f"aten.{name}.default"
             assert full not in RULES, full

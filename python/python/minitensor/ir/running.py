@@ -108,6 +108,18 @@ class Program:
 
     def __call__(self, inputs: Any) -> list[Any]:
         """Computes the results. See `IR.run`."""
+        return self._run(inputs, False)
+
+    def with_updates(self, inputs: Any) -> tuple[list[Any], dict[str, Any]]:
+        """Computes the results and the new values of weights and inputs. See `IR.run_with_updates`.
+
+        The weights of the program stay what they are.
+        """
+        found = self._run(inputs, True)
+        count = len(self.ir.outputs)
+        return found[:count], dict(zip(self.ir.updates, found[count:], strict=True))
+
+    def _run(self, inputs: Any, with_updates: bool) -> list[Any]:
         ir = self.ir
         named = _named(ir, inputs)
         _check(ir, "input", ir.inputs, named, dict(self._calls.symbols))
@@ -115,10 +127,10 @@ class Program:
         given = [_convert(named[m.name], "minitensor") for m in ir.inputs]
         if self._graph is not None:
             try:
-                return [to_kind(result, kind) for result in self._graph(given)]
+                return [to_kind(result, kind) for result in self._graph(given, with_updates)]
             except _Refused:
                 self._graph, self.is_jitted = None, False
-        results = self._calls(given, allow_fallback=True)
+        results = self._calls(given, with_updates, allow_fallback=True)
         return [to_kind(result, kind) for result in results]
 
 
@@ -135,7 +147,7 @@ class _Calls:
         self.symbols = symbols
         self.fallbacks = {node.name for node, step in steps if step.source == "fallback"}
         last = {meta.name: i for i, (node, _) in enumerate(steps) for meta in node.inputs}
-        kept = {meta.name for meta in ir.outputs} | tensors.keys()
+        kept = {meta.name for meta in ir.outputs} | {*ir.updates.values()} | tensors.keys()
         results = {meta.name for meta in ir.inputs} | {meta.name for node, _ in steps for meta in node.outputs}
         unused: list[list[str]] = [[] for _ in steps]
         for i, (node, _) in enumerate(steps):
@@ -147,7 +159,8 @@ class _Calls:
         #: Each with the results that no later call reads.
         self._steps = [(node, step, names) for (node, step), names in zip(steps, unused, strict=True)]
 
-    def __call__(self, inputs: list[Any], allow_fallback: bool = False) -> list[Any]:
+    def __call__(self, inputs: list[Any], with_updates: bool = False, allow_fallback: bool = False) -> list[Any]:
+        """Returns the results, and then the new values of weights and inputs if these are wanted."""
         tensors = dict(self._tensors)
         symbols = dict(self.symbols)
         for meta, tensor in zip(self.ir.inputs, inputs, strict=True):
@@ -160,7 +173,8 @@ class _Calls:
                 tensors[meta.name] = result
             for name in unused:
                 del tensors[name]
-        return [tensors[meta.name] for meta in self.ir.outputs]
+        names = [meta.name for meta in self.ir.outputs]
+        return [tensors[name] for name in (*names, *(self.ir.updates.values() if with_updates else ()))]
 
     def _results(
         self, node: OpNode, step: Step, tensors: dict[str, Any], symbols: dict[str, int], allow_fallback: bool

@@ -114,7 +114,8 @@ class _Converter:
     def _weight(self, node: fx.Node, spec: Any, value: torch.Tensor) -> TensorMeta:
         meta = meta_of(spec.target, value)
         is_in_state = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and spec.persistent)
-        if not is_in_state:
+        # A buffer that changes is no constant: a run takes its value and returns a new one.
+        if not is_in_state and spec.target not in self._exported.graph_signature.buffers_to_mutate.values():
             if not node.users:
                 return meta
             known = self._exported.constants.get(spec.target)

@@ -16,24 +16,33 @@ __all__ = ["verify"]
 def verify(
     ir: IR, model: torch.nn.Module, inputs: Any, *, rtol: float = 1e-5, atol: float = 1e-5, jit: bool = False
 ) -> float:
-    """Runs an IR and its model, and returns the largest difference of their results.
+    """Runs an IR and its model, and returns the largest difference of their results, and of what they change.
 
     `inputs` are arguments of the model. Raises IRError if a result differs by more than `atol + rtol * largest`, where
-    `largest` is the largest element of the result.
+    `largest` is the largest element of the result. Weights and inputs that the model changes are restored.
     """
     args, named = arguments(inputs)
-    with torch.no_grad():
-        expected = [t for t in pytree.tree_leaves(model(*args, **named)) if isinstance(t, torch.Tensor)]
     given = [t for t in pytree.tree_leaves((args, named)) if isinstance(t, torch.Tensor)]
-    found = ir.compile(model)(given) if jit else ir.run(given, model)
+    program = ir.compile(model) if jit else None
+    found, updates = ir.run_with_updates(given, model) if program is None else program.with_updates(given)
+    held = dict(model.named_buffers(remove_duplicate=False)) | dict(model.named_parameters(remove_duplicate=False))
+    held |= {meta.name: t for meta, t in zip(ir.inputs, given, strict=False)}
+    changed = {name: held[name] for name in updates if name in held}
+    before = {name: tensor.detach().clone() for name, tensor in changed.items()}
+    with torch.no_grad():
+        expected = [t.clone() for t in pytree.tree_leaves(model(*args, **named)) if isinstance(t, torch.Tensor)]
+        after = [tensor.detach().clone() for tensor in changed.values()]
+        for name, tensor in changed.items():
+            tensor.copy_(before[name])
     if len(found) != len(expected):
         raise IRError(f"the model has {len(expected)} results, but the IR {ir.name!r} has {len(found)}")
+    names = [*(f"result '{meta.name}'" for meta in ir.outputs), *(f"the new value of '{name}'" for name in changed)]
     largest = 0.0
-    for meta, result, wanted in zip(ir.outputs, found, expected, strict=True):
+    for name, result, wanted in zip(names, [*found, *(updates[n] for n in changed)], [*expected, *after], strict=True):
         result = torch.as_tensor(result) if isinstance(result, torch.Tensor) else torch.from_dlpack(result)
         if result.shape != wanted.shape or result.dtype != wanted.dtype:
             raise IRError(
-                f"result '{meta.name}': the model has {wanted.dtype} {tuple(wanted.shape)}, the IR has {result.dtype} "
+                f"{name}: the model has {wanted.dtype} {tuple(wanted.shape)}, the IR has {result.dtype} "
                 f"{tuple(result.shape)}"
             )
         kind = torch.complex128 if wanted.is_complex() else torch.float64
@@ -43,7 +52,7 @@ def verify(
         scale = b.abs().nan_to_num(0.0, 0.0, 0.0).max().item() if b.numel() else 0.0
         if bool((difference > atol + rtol * scale).any()) or bool(difference.isnan().any()):
             raise IRError(
-                f"result '{meta.name}' differs from that of the model by up to {difference.max().item():.3g}; allowed "
+                f"{name} differs from that of the model by up to {difference.max().item():.3g}; allowed "
                 f"are atol={atol} and rtol={rtol}"
             )
         largest = max(largest, difference.max().item() if difference.numel() else 0.0)

@@ -14,14 +14,14 @@ def _gelu(self: Tensor, approximate: str = "none") -> Tensor:
     return ops.gelu(self, approximate)  # type: ignore[arg-type]
 
 
-@rule("elu")
+@rule("elu", in_steps=True)
 def _elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
     negative = ops.expm1(ops.minimum(self, 0.0) * float(input_scale)) * float(alpha)
     found = ops.where(ops.gt(self, 0.0), self, negative)
     return found if scale == 1 else found * float(scale)
 
 
-@rule("celu")
+@rule("celu", in_steps=True)
 def _celu(self: Tensor, alpha: float = 1.0) -> Tensor:
     return ops.where(ops.gt(self, 0.0), self, ops.expm1(ops.minimum(self, 0.0) / float(alpha)) * float(alpha))
 
@@ -31,7 +31,7 @@ def _leaky_relu(self: Tensor, negative_slope: float = 0.01) -> Tensor:
     return ops.leaky_relu(self, float(negative_slope))
 
 
-@rule("prelu", "_prelu_kernel")
+@rule("prelu", "_prelu_kernel", in_steps=True)
 def _prelu(self: Tensor, weight: Tensor) -> Tensor:
     if self.ndim > 2 and weight.ndim == 1 and weight.size > 1:
         weight = weight.reshape(-1, *[1] * (self.ndim - 2))
@@ -45,7 +45,7 @@ def _hardtanh(self: Tensor, min_val: float = -1, max_val: float = 1, *, out_dtyp
     return ops.minimum(ops.maximum(self, cast(min_val, out_dtype)), cast(max_val, out_dtype))
 
 
-@rule("softplus")
+@rule("softplus", in_steps=True)
 def _softplus(self: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     scaled = self if beta == 1 else self * float(beta)
     smooth = ops.softplus(scaled)
@@ -62,19 +62,19 @@ def _hardshrink(self: Tensor, lambd: float = 0.5) -> Tensor:
     return ops.where(ops.le(ops.abs(self), float(lambd)), 0.0, self)
 
 
-@rule("softshrink")
+@rule("softshrink", in_steps=True)
 def _softshrink(self: Tensor, lambd: float = 0.5) -> Tensor:
     beyond = ops.maximum(ops.abs(self) - float(lambd), 0.0)
     return ops.where(ops.lt(self, 0.0), ops.negative(beyond), beyond)
 
 
-@rule("glu")
+@rule("glu", in_steps=True)
 def _glu(self: Tensor, dim: int = -1) -> Tensor:
     half = self.shape[dim] // 2
     return ops.slice(self, dim, 0, half) * ops.sigmoid(ops.slice(self, dim, half, 2 * half))
 
 
-@rule("logit")
+@rule("logit", in_steps=True)
 def _logit(self: Tensor, out_dtype: str, eps: float | None = None) -> Tensor:
     x = cast(self, out_dtype)
     if eps is not None:
@@ -100,7 +100,7 @@ def _log_softmax(
     return _rows(cast(self, out_dtype), dim, ops.log_softmax)
 
 
-@rule("_safe_softmax")
+@rule("_safe_softmax", in_steps=True)
 def _safe_softmax(self: Tensor, dim: int, out_dtype: str, dtype: str | None = None) -> Tensor:
     x = cast(self, out_dtype)
     # A row of -inf is a row of zeros.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import ops
@@ -84,6 +84,10 @@ def _arithmetic(number: Callable[..., Tensor], boolean: Callable[..., Tensor]) -
     return compute
 
 
+def _has_factor(attrs: Mapping[str, Any]) -> bool:
+    return bool(attrs.get("alpha", 1) != 1)
+
+
 def _scaled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A sum with the factor `alpha`."""
 
@@ -97,12 +101,12 @@ def _scaled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 _add = _arithmetic(ops.add, ops.logical_or)
 _sub = _arithmetic(ops.subtract, ops.logical_xor)
 _mul = _arithmetic(ops.multiply, ops.logical_and)
-rule("add.Tensor", "add.Scalar")(_scaled(_add))
-rule("sub.Tensor", "sub.Scalar")(_scaled(_sub))
+rule("add.Tensor", "add.Scalar", in_steps=_has_factor)(_scaled(_add))
+rule("sub.Tensor", "sub.Scalar", in_steps=_has_factor)(_scaled(_sub))
 rule("mul.Tensor", "mul.Scalar")(_mul)
 
 
-@rule("rsub.Tensor", "rsub.Scalar")
+@rule("rsub.Tensor", "rsub.Scalar", in_steps=_has_factor)
 def _rsub(self: Any, other: Any, out_dtype: str, alpha: float = 1) -> Tensor:
     a = cast(self, out_dtype)
     return ops.subtract(cast(other, out_dtype), a if alpha == 1 else a * cast(alpha, out_dtype))
@@ -132,7 +136,11 @@ for _name, _number in {
     rule(_name)(_arithmetic(_number, _boolean))
 
 
-@rule("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode", "true_divide.Tensor")
+def _is_truncated(attrs: Mapping[str, Any]) -> bool:
+    return attrs.get("rounding_mode") == "trunc"
+
+
+@rule("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode", "true_divide.Tensor", in_steps=_is_truncated)
 def _div(self: Any, other: Any, out_dtype: str, rounding_mode: str | None = None) -> Tensor:
     a, b = cast(self, out_dtype), cast(other, out_dtype)
     if rounding_mode == "floor":
@@ -229,13 +237,13 @@ def _clamp_max(self: Tensor, max: Any, out_dtype: str) -> Tensor:  # noqa: A002 
     return ops.minimum(cast(self, out_dtype), cast(max, out_dtype))
 
 
-@rule("addcmul")
+@rule("addcmul", in_steps=True)
 def _addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, out_dtype: str, value: float = 1) -> Tensor:
     product = ops.multiply(cast(tensor1, out_dtype), cast(tensor2, out_dtype))
     return ops.add(cast(self, out_dtype), product if value == 1 else product * cast(value, out_dtype))
 
 
-@rule("addcdiv")
+@rule("addcdiv", in_steps=True)
 def _addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, out_dtype: str, value: float = 1) -> Tensor:
     quotient = ops.divide(cast(tensor1, out_dtype), cast(tensor2, out_dtype))
     return ops.add(cast(self, out_dtype), quotient if value == 1 else quotient * cast(value, out_dtype))
@@ -246,7 +254,7 @@ def _lerp(self: Tensor, end: Tensor, weight: Any, out_dtype: str) -> Tensor:
     return ops.lerp(self, end, cast(weight, out_dtype))
 
 
-@rule("xlogy.Tensor", "xlogy.Scalar_Other")
+@rule("xlogy.Tensor", "xlogy.Scalar_Other", in_steps=True)
 def _xlogy(self: Tensor, other: Any, out_dtype: str) -> Tensor:
     a, b = cast(self, out_dtype), cast_tensor(other, self)
     product = a * ops.log(cast(b, out_dtype))

@@ -112,7 +112,7 @@ def _embedding_backward(
     return ops.scatter_rows(rows, index, num_weights)
 
 
-@rule("native_layer_norm_backward")
+@rule("native_layer_norm_backward", in_steps=True)
 def _layer_norm_backward(
     grad_out: Tensor,
     input: Tensor,  # noqa: A002 - the schema
@@ -142,7 +142,7 @@ def _normalized_backward(cotangent: Tensor, normalized: Tensor, rstd: Tensor, ax
     return rstd * (cotangent - average - normalized * slope)
 
 
-@rule("native_group_norm_backward")
+@rule("native_group_norm_backward", in_steps=True)
 def _group_norm_backward(
     grad_out: Tensor,
     input: Tensor,  # noqa: A002 - the schema

@@ -37,7 +37,7 @@ def _moments(x: Tensor, axes: Sequence[int], eps: float) -> tuple[Tensor, Tensor
     return ops.mean(x, list(axes), True), ops.rsqrt(ops.var(x, list(axes), 0.0, True) + eps)
 
 
-@rule("native_layer_norm")
+@rule("native_layer_norm", in_steps=True)
 def _native_layer_norm(
     input: Tensor,  # noqa: A002 - the schema
     normalized_shape: Sequence[int],
@@ -56,7 +56,8 @@ def _rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    epsilon = {"float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}.get(input.dtype.name, 2.0**-23)
+    # That of the dtype in which it is computed.
+    epsilon = 2.0**-52 if input.dtype.name == "float64" else 2.0**-23
     count = math.prod(normalized_shape)
     x = ops.reshape(input, [*input.shape[: input.ndim - len(normalized_shape)], count])
     return ops.reshape(ops.rms_norm(x, _flat(weight, [count]), epsilon if eps is None else eps), input.shape)
@@ -74,7 +75,7 @@ def _group_norm(
     return ops.group_norm(input, weight, bias, num_groups, eps)
 
 
-@rule("native_group_norm")
+@rule("native_group_norm", in_steps=True)
 def _native_group_norm(
     input: Tensor,  # noqa: A002 - the schema
     weight: Tensor | None,
@@ -103,7 +104,7 @@ def _applied(x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, bias:
     return x * ops.reshape(scale, shape) + ops.reshape(shift, shape)
 
 
-@rule("_native_batch_norm_legit_no_training")
+@rule("_native_batch_norm_legit_no_training", in_steps=True)
 def _batch_norm_inference(
     input: Tensor,  # noqa: A002 - the schema
     weight: Tensor | None,
@@ -117,7 +118,7 @@ def _batch_norm_inference(
     return [_applied(input, running_mean, ops.rsqrt(running_var + eps), weight, bias), empty, empty]
 
 
-@rule("_native_batch_norm_legit.no_stats", when=lambda attrs: attrs.get("training") is True)
+@rule("_native_batch_norm_legit.no_stats", when=lambda attrs: attrs.get("training") is True, in_steps=True)
 def _batch_norm(
     input: Tensor,  # noqa: A002 - the schema
     weight: Tensor | None,
@@ -131,7 +132,7 @@ def _batch_norm(
     return [_applied(input, mean, rstd, weight, bias), mean, rstd]
 
 
-@rule("_native_batch_norm_legit_functional", when=lambda attrs: attrs.get("training") is True)
+@rule("_native_batch_norm_legit_functional", when=lambda attrs: attrs.get("training") is True, in_steps=True)
 def _batch_norm_training(
     input: Tensor,  # noqa: A002 - the schema
     weight: Tensor | None,
@@ -154,7 +155,7 @@ def _batch_norm_training(
     ]
 
 
-@rule("batch_norm", when=lambda attrs: attrs.get("training") is False)
+@rule("batch_norm", when=lambda attrs: attrs.get("training") is False, in_steps=True)
 def _batch_norm_composite(
     input: Tensor,  # noqa: A002 - the schema
     weight: Tensor | None,

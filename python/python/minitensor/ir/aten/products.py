@@ -22,7 +22,7 @@ def _matmul(self: Tensor, other: Tensor) -> Tensor:
     return ops.matmul(self, other)
 
 
-@rule("dot", "vdot", when=lambda attrs: not attrs)
+@rule("dot", "vdot", when=lambda attrs: not attrs, in_steps=True)
 def _dot(self: Tensor, tensor: Tensor | None = None, other: Tensor | None = None) -> Tensor:
     second = tensor if other is None else other
     assert second is not None
@@ -46,22 +46,22 @@ def _sum(bias: Any, product: Tensor, beta: float, alpha: float, dtype: str) -> T
     return (bias if beta == 1 else bias * cast(beta, dtype)) + scaled  # type: ignore[no-any-return]
 
 
-@rule("addmm")
+@rule("addmm", in_steps=True)
 def _addmm(self: Tensor, mat1: Tensor, mat2: Tensor, out_dtype: str, beta: float = 1, alpha: float = 1) -> Tensor:
     return _sum(self, ops.matmul(mat1, mat2), beta, alpha, out_dtype)
 
 
-@rule("baddbmm")
+@rule("baddbmm", in_steps=True)
 def _baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, out_dtype: str, beta: float = 1, alpha: float = 1) -> Tensor:
     return _sum(self, ops.matmul(batch1, batch2), beta, alpha, out_dtype)
 
 
-@rule("addmv")
+@rule("addmv", in_steps=True)
 def _addmv(self: Tensor, mat: Tensor, vec: Tensor, out_dtype: str, beta: float = 1, alpha: float = 1) -> Tensor:
     return _sum(self, ops.matmul(mat, vec), beta, alpha, out_dtype)
 
 
-@rule("linear")
+@rule("linear", in_steps=True)
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002 - the schema
     transposed = ops.matrix_transpose(weight) if weight.ndim > 1 else weight
     rows = math.prod(input.shape[:-1])
@@ -74,7 +74,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return product if bias is None else product + bias
 
 
-@rule("scaled_dot_product_attention", when=lambda attrs: not attrs.get("dropout_p"))
+@rule("scaled_dot_product_attention", when=lambda attrs: not attrs.get("dropout_p"), in_steps=True)
 def _attention(
     query: Tensor,
     key: Tensor,
@@ -111,7 +111,7 @@ def repeated_heads(x: Tensor, count: int) -> Tensor:
     return ops.reshape(wide, [*batch, heads * count, length, size])
 
 
-@rule("einsum", when=lambda attrs: "." not in str(attrs.get("equation")) and not attrs.get("path"))
+@rule("einsum", when=lambda attrs: "." not in str(attrs.get("equation")) and not attrs.get("path"), in_steps=True)
 def _einsum(equation: str, tensors: Sequence[Tensor], path: Any = None) -> Tensor:
     left, arrow, right = equation.replace(" ", "").partition("->")
     if not arrow:
@@ -171,13 +171,13 @@ def _contracted(a: str, x: Tensor, b: str, y: Tensor, later: set[str]) -> tuple[
     return "".join(names), ops.reshape(product, [sizes[c] for c in names])
 
 
-@rule("_cdist_forward")
+@rule("_cdist_forward", in_steps=True)
 def _cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
     difference = ops.abs(ops.expand_dims(x1, -2) - ops.expand_dims(x2, -3))
     return _distance(difference, p)
 
 
-@rule("_pdist_forward")
+@rule("_pdist_forward", in_steps=True)
 def _pdist(self: Tensor, p: float = 2.0) -> Tensor:
     n = self.shape[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]

@@ -141,7 +141,7 @@ def _logsumexp(self: Tensor, dim: Dims, out_dtype: str, keepdim: bool = False) -
     return _reduced(cast(self, out_dtype), dim, keepdim, ops.logsumexp)
 
 
-@rule("linalg_vector_norm", "norm.ScalarOpt_dim", "norm.Scalar", "norm.ScalarOpt_dim_dtype")
+@rule("linalg_vector_norm", "norm.ScalarOpt_dim", "norm.Scalar", "norm.ScalarOpt_dim_dtype", in_steps=True)
 def _norm(
     self: Tensor,
     out_dtype: str,
@@ -170,7 +170,7 @@ def _cumsum(self: Tensor, dim: int, out_dtype: str, dtype: str | None = None) ->
     return ops.reshape(ops.cumsum(x, axis), self.shape)
 
 
-@rule("cumprod")
+@rule("cumprod", in_steps=True)
 def _cumprod(self: Tensor, dim: int, out_dtype: str, dtype: str | None = None) -> Tensor:
     x, axis = _row(cast(self, out_dtype), dim)
     return ops.reshape(cumulative_product(x, axis), self.shape)

@@ -128,7 +128,12 @@ def _smoothed(
     return x
 
 
-def _rules(name: str, rank: int, function: Callable[[Tensor, Sequence[int], Scales, bool], Tensor]) -> None:
+def _rules(
+    name: str,
+    rank: int,
+    function: Callable[[Tensor, Sequence[int], Scales, bool], Tensor],
+    in_steps: bool = True,
+) -> None:
     """Adds the rules of a mode: with a list of scales, and with a scale for each axis."""
 
     def from_list(
@@ -153,13 +158,15 @@ def _rules(name: str, rank: int, function: Callable[[Tensor, Sequence[int], Scal
         given = [scales] if rank == 1 else [scales_d, scales_h, scales_w][-rank:]
         return function(self, output_size, given, align_corners)
 
-    rule(f"{name}.vec")(from_list)
-    rule(name)(from_scales)
+    rule(f"{name}.vec", in_steps=in_steps)(from_list)
+    rule(name, in_steps=in_steps)(from_scales)
 
 
 for _rank in (1, 2, 3):
-    _rules(f"upsample_nearest{_rank}d", _rank, lambda x, sizes, scales, _: _nearest(x, sizes, scales, 0.0))
-    _rules(f"_upsample_nearest_exact{_rank}d", _rank, lambda x, sizes, scales, _: _nearest(x, sizes, scales, 0.5))
+    _rules(f"upsample_nearest{_rank}d", _rank, lambda x, sizes, scales, _: _nearest(x, sizes, scales, 0.0), False)
+    _rules(
+        f"_upsample_nearest_exact{_rank}d", _rank, lambda x, sizes, scales, _: _nearest(x, sizes, scales, 0.5), False
+    )
 for _name, _rank in (("upsample_linear1d", 1), ("upsample_bilinear2d", 2), ("upsample_trilinear3d", 3)):
     _rules(_name, _rank, lambda x, sizes, scales, align: _resampled(x, sizes, scales, align, _linear_row))
 _rules("upsample_bicubic2d", 2, lambda x, sizes, scales, align: _resampled(x, sizes, scales, align, _cubic_row))
@@ -179,7 +186,7 @@ _MODES = ("linear", "nearest", "cubic")
 _PADDING = ("zeros", "border", "reflection")
 
 
-@rule("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
+@rule("grid_sampler_2d", "grid_sampler_3d", "grid_sampler", in_steps=True)
 def _grid_sampler(
     input: Tensor,  # noqa: A002 - the schema
     grid: Tensor,

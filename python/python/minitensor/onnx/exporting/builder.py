@@ -241,6 +241,19 @@ class Builder:
         """Joins tensors."""
         return values[0] if len(values) == 1 else self.node("Concat", *values, axis=axis)
 
+    def subgraph(self, inputs: Sequence[str], write: Callable[..., list[Value]]) -> onnx.GraphProto:
+        """The body of a loop: a graph with inputs of these dtypes. `write` returns its outputs."""
+        inner = Builder(self.functions)
+        # Names are unique in the graph and all graphs inside of it.
+        inner.taken, inner.domains, inner.prefix = self.taken, self.domains, self.prefix
+        values = [Value(inner, self.free(f"{self.prefix}x"), dtype) for dtype in inputs]
+        outputs = write(*values)
+        infos = [
+            [helper.make_tensor_value_info(v.name, dtypes.to_onnx(v.dtype), None) for v in side]
+            for side in (values, outputs)
+        ]
+        return helper.make_graph(inner.nodes, "body", *infos)
+
     def call(self, name: str, body: Callable[..., Value], *inputs: Value) -> Value:
         """Calls a function of the model with one result. The body is written once for each dtype."""
         dtype = inputs[0].dtype

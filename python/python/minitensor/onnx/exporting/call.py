@@ -112,7 +112,7 @@ class Call:
         if isinstance(value, Value):
             return value
         fixed = self.definition.inputs[i].dtype
-        dtype = fixed if fixed in ("bool", "int64") else dtype
+        dtype = fixed if fixed == "bool" or fixed in dtypes.INTEGERS else dtype
         if isinstance(value, Sym):
             axis = self.builder.integers([0])
             found = self.builder.node("Squeeze", self.graph.size(value.text), axis).cast(dtype)

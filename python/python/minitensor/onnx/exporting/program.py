@@ -13,24 +13,22 @@ from ..._minitensor import _program
 from . import dtypes, reductions
 from .builder import Builder, Value
 from .primitives import PRIMITIVES
+from .row_functions import ROW_FUNCTIONS
 from .rows import Rows
+from .storage import stored
 
 if TYPE_CHECKING:
     from .call import Call
 
 __all__ = ["call_program"]
 
-#: The functions over rows.
+#: The functions over rows whose result is one number per row.
 _REDUCTIONS: dict[str, Callable[[Value, Sequence[int]], Value]] = {
-    "cumsum": lambda x, axes: reductions.cumsum(x, axes[0]),
     "max": lambda x, axes: reductions.extremum("ReduceMax", x, axes, True),
     "min": lambda x, axes: reductions.extremum("ReduceMin", x, axes, True),
     "prod": lambda x, axes: reductions.reduced("ReduceProd", x, axes, True),
-    "reverse_cumsum": lambda x, axes: reductions.cumsum(x, axes[0], is_reversed=True),
     "sum": lambda x, axes: reductions.reduced("ReduceSum", x, axes, True),
 }
-#: Those that depend on the order of the elements, and have a result for each.
-_ORDERED = ("cumsum", "reverse_cumsum")
 #: The distance from 1 to the next larger number.
 _EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
@@ -137,7 +135,7 @@ class _Body:
 
     def _layout(self, inputs: dict[int, Value]) -> Rows:
         definition, program = self._call.definition, self._program
-        needs_order = any(name in (*_ORDERED, "position") for name, *_ in program.nodes)
+        needs_order = any(name == "position" or name in ROW_FUNCTIONS for name, *_ in program.nodes)
         ranks = self._call.ranks()
         rank = max((ranks[i] for i in inputs), default=0)
         axis = definition.shapes.axis if definition.shapes is not None else None
@@ -173,13 +171,13 @@ class _Body:
         numbers = [operands[-1]] if name in INTEGER_FUNCTIONS else []
         terms = [self._terms[at] for at in operands[: len(operands) - len(numbers)]]
         read = nothing.union(*(term.read for term in terms))
-        if rows is not None and name in _REDUCTIONS:
-            value = terms[0].value if terms[0].is_row else rows.expanded(terms[0].value)
-            return _Term(_REDUCTIONS[name](self._as_number(value), rows.axes), name in _ORDERED, read)
-        function = PRIMITIVES.get(name)
-        if function is None:
-            instead = "compute it with ops, such as mt.ops.sort, mt.ops.take and mt.ops.flip, outside of the row op"
-            raise self._call.error(f"its program has the function '{name}' of rows, which is not exported", instead)
+        if name in _REDUCTIONS or name in ROW_FUNCTIONS:
+            assert rows is not None
+            given = [self._as_number(rows.of_rows(term.value, term.is_row)) for term in terms]
+            if name in _REDUCTIONS:
+                return _Term(_REDUCTIONS[name](given[0], rows.axes), False, read)
+            return _Term(ROW_FUNCTIONS[name](*given, rows.axes[0], *numbers), True, read)
+        function = PRIMITIVES[name]
         values = [term.value for term in terms]
         if name not in ("truthy", "and", "or", "not", "select"):
             values = [self._as_number(value) for value in values]
@@ -218,7 +216,7 @@ class _Body:
             value = self._complete(term, is_row)
             if self._rows is not None:
                 value = self._rows.restored(value, is_row)
-            value = value.cast(dtype)
+            value = stored(value, dtype)
             if value.name in names or not self._is_made(value):
                 # ONNX has no function whose result is an input, or another result.
                 value = value.apply("Identity")
@@ -231,8 +229,8 @@ class _Body:
     def _complete(self, term: _Term, is_row: bool) -> Value:
         """The value in the shape of the result: the inputs that it does not depend on broadcast, too."""
         value, rows = term.value, self._rows
-        if rows is not None and is_row and not term.is_row:
-            value = rows.expanded(value)
+        if rows is not None and is_row:
+            value = rows.of_rows(value, term.is_row)
         for i, x in self._inputs.items():
             if i not in term.read:
                 if rows is not None and not is_row and any(w == i for _, w in self._program.inputs):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from . import dtypes
 from .builder import Value
 
-__all__ = ["any_true", "arg_extremum", "cumsum", "extremum", "in_order", "reduced"]
+__all__ = ["any_true", "arg_extremum", "cumsum", "extremum", "in_order", "order", "reduced"]
 
 
 def reduced(op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
@@ -61,3 +63,14 @@ def arg_extremum(op: str, x: Value, axis: int, keepdims: bool) -> Value:
 def cumsum(x: Value, axis: int, is_reversed: bool = False) -> Value:
     """The cumulative sum along an axis."""
     return x.builder.node("CumSum", x, x.builder.constant(axis, "int64"), reverse=int(is_reversed))
+
+
+def order(x: Value, count: Value, axis: int, is_descending: bool = False) -> Value:
+    """The indices of the first `count` elements in order. Equal ones keep their order, and NaN is the greatest."""
+    b = x.builder
+    if dtypes.is_float(x.dtype):
+        # ONNX does not say where NaN is. Here it is greater than ∞, which the greatest number stands for.
+        keys = b.where(x.isnan(), math.inf, x.apply("Min", float(np.finfo(x.dtype).max)))
+    else:
+        keys = in_order(x)
+    return b.nodes_of("TopK", [keys, count], [None, "int64"], axis=axis, largest=int(is_descending), sorted=1)[1]

@@ -88,8 +88,10 @@ class Rows:
         after = -self.axes[0] - 1
         return builder.node("Unsqueeze", found, builder.integers(range(1, after + 1))) if after else found
 
-    def expanded(self, x: Value) -> Value:
-        """A number per row, as equal elements of rows."""
+    def of_rows(self, x: Value, is_row: bool) -> Value:
+        """A value as rows: a number per row becomes equal elements."""
+        if is_row:
+            return x
         assert self.sample is not None
         return self.builder.node("Expand", x, self.builder.shape(self.sample))
 

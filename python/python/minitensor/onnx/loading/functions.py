@@ -40,6 +40,9 @@ class FunctionCall:
         kinds = self._kinds.get(self._graph.inputs[position], {"Value"})
         return next(kind for kind in _STRICTNESS if kind in kinds)
 
+    def count(self, node: Node) -> int:
+        return self._graph.count
+
     def __call__(self, node: Node, inputs: list[Value], scope: Mapping[str, Value]) -> Sequence[Value]:
         names = self._graph.inputs
         if len(inputs) > len(names):
@@ -67,6 +70,9 @@ class TypedFunctionCall:
 
     def kind(self, position: int) -> str:
         return "Value"
+
+    def count(self, node: Node) -> int:
+        return 1
 
     def __call__(self, node: Node, inputs: list[Value], scope: Mapping[str, Value]) -> Sequence[Value]:
         types = [_type(value).SerializeToString() for value in inputs]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
-from ..._minitensor import Tensor
-from . import known
 from .error import OnnxError
-from .rule import Rule
-from .values import Value, is_text
+from .values import Value
 
-__all__ = ["Computation", "Graph", "Node", "RuleCall", "Step"]
+__all__ = ["Computation", "Graph", "Node", "Step"]
 
 
 #: The dtype and the shape of an output, if they are known. A size is a number, a name, or None.
@@ -24,7 +18,7 @@ OutputType = tuple[str | None, tuple[int | str | None, ...] | None]
 class Node:
     """A call of an operator, with the values of its attributes. Subgraphs are of class `Graph`."""
 
-    __slots__ = ("attributes", "domain", "inputs", "name", "op", "outputs", "version")
+    __slots__ = ("_kept", "attributes", "domain", "inputs", "name", "op", "outputs", "version")
 
     def __init__(
         self,
@@ -46,11 +40,18 @@ class Node:
         self.inputs = tuple(inputs[:count])
         self.outputs = tuple(outputs)
         self.attributes = attributes
+        self._kept: Any = None
 
     def __str__(self) -> str:
         op = f"{self.domain}.{self.op}" if self.domain else self.op
         shown = f"'{self.name}'" if self.name else f"with the outputs {', '.join(map(repr, self.outputs))}"
         return f"node {shown} ({op})"
+
+    def kept(self, make: Callable[[], Any]) -> Any:
+        """Returns what a rule computes from the attributes. It is computed once."""
+        if self._kept is None:
+            self._kept = make()
+        return self._kept
 
     def wants(self, output: int) -> bool:
         """Whether an output is read."""
@@ -67,44 +68,11 @@ class Computation(Protocol):
     def kind(self, position: int) -> str:
         """Returns what an input takes. See `Rule`."""
 
+    def count(self, node: Node) -> int:
+        """Returns how many nodes a call runs, if each loop has one step."""
+
     def __call__(self, node: Node, inputs: list[Value], scope: Mapping[str, Value]) -> Sequence[Value]:
         """Returns the outputs."""
-
-
-class RuleCall:
-    """A computation by a rule."""
-
-    __slots__ = ("_function", "_is_known", "_takes_scope", "_takes_tensors", "rule")
-
-    def __init__(self, rule: Rule, node: Node) -> None:
-        self.rule = rule
-        special = {"node": node} if "node" in rule.special else {}
-        self._function = functools.partial(rule.function, **node.attributes, **special)
-        self._takes_scope = "scope" in rule.special
-        count = len(node.inputs)
-        self._takes_tensors = (
-            not self._takes_scope
-            and all(rule.kind(k) in ("Tensor", "Fixed", "Value") for k in range(count))
-            and (count <= len(rule.inputs) or rule.rest is not None)
-            and not any(is_required for _, _, is_required in rule.inputs[count:])
-        )
-        self._is_known = not node.domain and node.version >= 13
-
-    def kind(self, position: int) -> str:
-        return self.rule.kind(position)
-
-    def __call__(self, node: Node, inputs: list[Value], scope: Mapping[str, Value]) -> Sequence[Value]:
-        if self._takes_tensors and all(type(x) is Tensor for x in inputs):
-            # The usual call, without conversions.
-            result = self._function(*inputs)
-            return result if isinstance(result, tuple) else (result,)
-        if self._is_known and all(x is None or isinstance(x, np.ndarray) and not is_text(x) for x in inputs):
-            found = known.compute(node.op, inputs, node.attributes)
-            if found is not None:
-                return found
-        arguments = self.rule.arguments(inputs)
-        result = self._function(*arguments, scope=scope) if self._takes_scope else self._function(*arguments)
-        return result if isinstance(result, tuple) else (result,)
 
 
 class Step:
@@ -116,6 +84,11 @@ class Step:
         self.node = node
         self._computation = computation
         self.unused: list[str] = []
+
+    @property
+    def count(self) -> int:
+        """How many nodes it runs."""
+        return self._computation.count(self.node)
 
     def kind(self, position: int) -> str:
         return self._computation.kind(position)
@@ -148,7 +121,7 @@ class Step:
 class Graph:
     """A graph, or the body of a function. Subgraphs also read values of the graph around them."""
 
-    __slots__ = ("captured", "constants", "inputs", "name", "outputs", "steps", "types")
+    __slots__ = ("captured", "constants", "count", "inputs", "name", "outputs", "steps", "types")
 
     def __init__(
         self,
@@ -166,6 +139,8 @@ class Graph:
         self.types = tuple(types or [(None, None)] * len(self.outputs))
         self.constants = dict(constants)
         self.steps = steps
+        #: How many nodes a run has, with those of functions and subgraphs, if each loop has one step.
+        self.count = sum(step.count for step in steps)
         defined = {*inputs, *self.constants}
         captured: set[str] = set()
         last: dict[str, Step] = {}

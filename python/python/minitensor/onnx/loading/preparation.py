@@ -14,14 +14,17 @@ from . import rule
 from .elements import DTYPES, array_of, dense, dtype_of, type_name
 from .error import OnnxError
 from .functions import FunctionCall, TypedFunctionCall, attributes_of, body_of
-from .graph import Computation, Graph, Node, RuleCall, Step
+from .graph import Computation, Graph, Node, Step
 from .known import MAX_SIZE
+from .rule_call import RuleCall
 from .values import Value, from_array, may_be_known
 
 __all__ = ["Prepared", "Variable", "prepare"]
 
 #: How deep functions may call functions.
 MAX_CALLS = 32
+#: How many nodes a run may have.
+MAX_NODES = 1_000_000
 #: The attributes that a rule may ignore: they do not change results.
 _WITHOUT_EFFECT = {"consumed_inputs", "seed", "chunk_size", "locale"}
 
@@ -63,6 +66,11 @@ def prepare(model: ModelProto, folder: Path | None) -> Prepared:
         preparation.add(arrays, sparse.values.name, lambda sparse=sparse: dense(sparse, folder))
     graph = preparation.graph(model.graph, opsets, {}, (), {})
     preparation.report()
+    if graph.count > MAX_NODES:
+        raise OnnxError(
+            f"a run of the model has {graph.count} nodes, because its functions call functions; expected at most "
+            f"{MAX_NODES}; call each function once where its result is the same"
+        )
     inputs = tuple(map(_variable, model.graph.input))
     defined = {variable.name for variable in inputs} | arrays.keys()
     missing = sorted(graph.captured - defined)
@@ -104,7 +112,8 @@ class _Preparation:
         # Copies: a part of a message keeps all of it in memory.
         self._functions = {(_domain(f.domain), f.name, f.overload): _copy(f) for f in model.functions}
         self._problems: dict[str, None] = {}
-        self._bodies: dict[Any, FunctionCall] = {}
+        #: The function calls, by function, opsets and attributes, each with the attributes.
+        self._bodies: dict[Any, tuple[FunctionCall, Mapping[str, Any]]] = {}
 
     def report(self) -> None:
         """Raises OnnxError if there were problems."""
@@ -219,17 +228,17 @@ class _Preparation:
         name = f"{function.domain}.{function.name}:{function.overload}"
         if name in calls or len(calls) >= MAX_CALLS:
             raise OnnxError(f"the function calls itself, or functions are nested deeper than {MAX_CALLS}")
-        # Calls without attributes share the graph: functions that call each other twice do not grow without limit.
-        key = (name, tuple(sorted(opsets.items())))
-        if not given and key in self._bodies:
-            return self._bodies[key]
+        # Calls with equal attributes share the graph: functions that call each other twice do not grow without limit.
+        key = (name, tuple(sorted(opsets.items())), tuple(sorted((k, _identity(v)) for k, v in given.items())))
+        if key in self._bodies:
+            return self._bodies[key][0]
         graph = self._body(function, given, opsets, (*calls, name))
         if graph.captured and not self._problems:
             unknown = ", ".join(map(repr, sorted(graph.captured)))
             raise OnnxError(f"the function '{name}' reads {unknown}, which it does not define")
         call = FunctionCall(graph)
-        if not given:
-            self._bodies[key] = call
+        # The attributes are kept, so that their identities remain theirs.
+        self._bodies[key] = call, given
         return call
 
     def _body(
@@ -269,6 +278,11 @@ class _Preparation:
                 return _copy(attribute.tp)
         kind = AttributeProto.AttributeType.Name(attribute.type)
         raise OnnxError(f"the attribute '{attribute.name}' is of type {kind}, which is not supported")
+
+
+def _identity(value: Any) -> str:
+    """A text that is the same for equal attributes that are numbers or strings, or for one object."""
+    return repr(value) if isinstance(value, (int, float, str, list)) else f"object {id(value)}"
 
 
 def _copy(message: Any) -> Any:

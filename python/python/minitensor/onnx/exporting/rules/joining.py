@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
-import numpy as np
-
-from .. import dtypes
 from ..builder import Value
 from ..call import Call
-from ..reductions import in_order
+from ..reductions import order
 from ..rule import rule
 
 __all__: list[str] = []
@@ -62,14 +58,8 @@ def _sorted(call: Call, count: Callable[[Value, int], Value], is_descending: boo
     if not x.shape:
         return [x.apply("Identity"), b.constant(0, "int64")]
     axis = call.axis("axis", len(x.shape))
-    if dtypes.is_float(x.dtype):
-        # ONNX does not say where NaN is. Here it is greater than ∞, which the greatest number stands for.
-        keys = b.where(x.isnan(), math.inf, x.apply("Min", float(np.finfo(x.dtype).max)))
-    else:
-        keys = in_order(x)
-    largest = int(is_descending)
-    _, order = b.nodes_of("TopK", [keys, count(x, axis)], [None, "int64"], axis=axis, largest=largest, sorted=1)
-    return [b.node("GatherElements", x, order, axis=axis), order]
+    found = order(x, count(x, axis), axis, is_descending)
+    return [b.node("GatherElements", x, found, axis=axis), found]
 
 
 def _whole(x: Value, axis: int) -> Value:

@@ -1,13 +1,14 @@
-"""Classical machine learning: the domain `ai.onnx.ml`."""
+"""Features and labels of classical machine learning: the domain `ai.onnx.ml`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from .... import _minitensor as mt
 from .... import ops
 from ..error import OnnxError
 from ..rule import rule
@@ -43,31 +44,6 @@ def _normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
     else:
         size = ops.sqrt(ops.sum(x * x, -1, True))
     return x / ops.where(ops.eq(size, 0.0), ops.zeros_like(size) + 1.0, size)
-
-
-_TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
-    "NONE": lambda x: x,
-    "LOGISTIC": ops.sigmoid,
-    "SOFTMAX": lambda x: ops.softmax(x, -1),
-}
-
-
-@rule("LinearRegressor", domain=DOMAIN)
-def _linear_regressor(
-    x: Tensor,
-    *,
-    coefficients: list[float],
-    intercepts: list[float] | None = None,
-    post_transform: str = "NONE",
-    targets: int = 1,
-) -> Tensor:
-    if post_transform not in _TRANSFORMS:
-        raise OnnxError(f"the transform '{post_transform}' is not supported; expected {', '.join(_TRANSFORMS)}")
-    weight = tensor(np.array(coefficients, dtype="float32").reshape(targets, -1))
-    found = ops.matmul(ops.astype(x, "float32"), ops.matrix_transpose(weight))
-    if intercepts:
-        found = found + tensor(np.array(intercepts, dtype="float32"))
-    return _TRANSFORMS[post_transform](found)
 
 
 def _items(value: Value) -> list[Any]:
@@ -118,86 +94,79 @@ def _key(item: Any) -> Any:
     return "NaN" if isinstance(item, float) and math.isnan(item) else item
 
 
-#: How a node of a tree compares a feature with its threshold, by the numbers of `nodes_modes`.
-_MODES: dict[int, Callable[[float, float], bool]] = {
-    0: lambda x, t: x <= t,
-    1: lambda x, t: x < t,
-    2: lambda x, t: x >= t,
-    3: lambda x, t: x > t,
-    4: lambda x, t: x == t,
-    5: lambda x, t: x != t,
-}
-_MEMBER = 6
+@rule("LabelEncoder", domain=DOMAIN)
+def _label_encoder_1(
+    x: Value, *, classes_strings: list[str] | None = None, default_int64: int = -1, default_string: str = "_Unused"
+) -> Value:
+    return _mapped(x, list(range(len(classes_strings or []))), classes_strings or [], default_int64, default_string)
 
 
-#: How the leaves of all trees become a number: the average over trees, the sum, the least, the greatest.
-_AGGREGATES: list[Callable[[Known, int], Any]] = [
-    lambda leaves, trees: leaves.sum() / trees,
-    lambda leaves, trees: leaves.sum(),
-    lambda leaves, trees: leaves.min(),
-    lambda leaves, trees: leaves.max(),
-]
-
-
-@rule("TreeEnsemble", domain=DOMAIN)
-def _tree_ensemble(
-    x: Known,
+@rule("CategoryMapper", domain=DOMAIN)
+def _category_mapper(
+    x: Value,
     *,
-    leaf_targetids: list[int],
-    leaf_weights: Value,
-    nodes_falseleafs: list[int],
-    nodes_falsenodeids: list[int],
-    nodes_featureids: list[int],
-    nodes_modes: Value,
-    nodes_splits: Value,
-    nodes_trueleafs: list[int],
-    nodes_truenodeids: list[int],
-    tree_roots: list[int],
-    aggregate_function: int = 1,
-    membership_values: Value = None,
-    n_targets: int = 1,
-    nodes_hitrates: Value = None,
-    nodes_missing_value_tracks_true: list[int] | None = None,
-    post_transform: int = 0,
-) -> Known:
-    modes, splits, weights = known(nodes_modes), known(nodes_splits), known(leaf_weights)
-    members = _members(modes, membership_values)
-    if post_transform:
-        raise OnnxError("the attribute post_transform is not supported; compute it by nodes after the ensemble")
-
-    def leaf(row: Sequence[float], node: int) -> int:
-        for _ in range(len(modes) + 1):
-            value = row[nodes_featureids[node]]
-            if math.isnan(value) and nodes_missing_value_tracks_true:
-                is_true = bool(nodes_missing_value_tracks_true[node])
-            elif modes[node] == _MEMBER:
-                is_true = value in members[node]
-            else:
-                is_true = _MODES[int(modes[node])](value, splits[node])
-            following = (nodes_truenodeids if is_true else nodes_falsenodeids)[node]
-            if (nodes_trueleafs if is_true else nodes_falseleafs)[node]:
-                return following
-            node = following
-        raise OnnxError("a tree has a cycle")
-
-    found = np.zeros((len(x), n_targets), dtype=x.dtype)
-    for k, row in enumerate(x):
-        for target in range(n_targets):
-            hits = [at for at in (leaf(row, root) for root in tree_roots) if leaf_targetids[at] == target]
-            if hits:
-                found[k, target] = _AGGREGATES[aggregate_function](weights[hits], len(tree_roots))
-    return found
+    cats_int64s: list[int],
+    cats_strings: list[str],
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Value:
+    return _mapped(x, cats_int64s, cats_strings, default_int64, default_string)
 
 
-def _members(modes: Known, values: Value) -> dict[int, set[float]]:
-    """Returns the set of each node that tests membership. NaN separates the sets."""
-    sets: list[set[float]] = [set()]
-    for value in _items(values):
-        if math.isnan(value):
-            sets.append(set())
-        else:
-            sets[-1].add(value)
-    nodes = [k for k, mode in enumerate(modes) if mode == _MEMBER]
-    if len(nodes) > len(sets):
-        raise OnnxError(f"{len(nodes)} nodes test membership, but there are {len(sets)} sets")
-    return dict(zip(nodes, sets, strict=False))
+def _mapped(x: Value, numbers: list[int], texts: list[str], number: int, text: str) -> Value:
+    """Strings as their numbers, or numbers as their strings."""
+    if is_text(x):
+        return _label_encoder(x, keys_strings=texts, values_int64s=numbers, default_int64=number)
+    return _label_encoder(x, keys_int64s=numbers, values_strings=texts, default_string=text)
+
+
+@rule("Imputer", domain=DOMAIN)
+def _imputer(
+    x: Tensor,
+    *,
+    imputed_value_floats: list[float] | None = None,
+    imputed_value_int64s: list[int] | None = None,
+    replaced_value_float: float = 0.0,
+    replaced_value_int64: int = 0,
+) -> Tensor:
+    is_float = x.dtype.is_floating_point
+    value = replaced_value_float if is_float else replaced_value_int64
+    filled = imputed_value_floats if is_float else imputed_value_int64s
+    is_missing = ops.isnan(x) if math.isnan(value) else ops.eq(x, value)
+    return ops.where(is_missing, tensor(np.array(filled)).astype(x.dtype), x)
+
+
+@rule("FeatureVectorizer", domain=DOMAIN)
+def _feature_vectorizer(*xs: Tensor, inputdimensions: list[int] | None = None) -> Tensor:
+    rows = [ops.astype(ops.reshape(x, [-1, 1]) if x.ndim == 1 else x, "float32") for x in xs]
+    sizes = [row.shape[1] for row in rows] if inputdimensions is None else inputdimensions
+    found = []
+    for row, size in zip(rows, sizes, strict=True):
+        # Features that are missing are 0, and those that are too many are cut.
+        missing = size - row.shape[1]
+        found.append(ops.pad(row, [0, missing]) if missing > 0 else ops.slice(row, 1, 0, size))
+    return ops.concat(found, 1) if len(found) > 1 else found[0]
+
+
+@rule("OneHotEncoder", domain=DOMAIN)
+def _one_hot_encoder(
+    x: Value, *, cats_int64s: list[int] | None = None, cats_strings: list[str] | None = None, zeros: int = 1
+) -> Tensor:
+    if is_text(x):
+        labels = cats_strings or []
+        at = tensor(_label_encoder(x, keys_strings=labels, values_int64s=list(range(len(labels)))))
+        found = ops.eq(ops.expand_dims(at, -1), mt.arange(len(labels), dtype="int64"))
+    else:
+        numbers = tensor(np.array(cats_int64s or [], dtype="int64"))
+        found = ops.eq(ops.expand_dims(ops.astype(tensor(x), "int64"), -1), numbers)
+    if not zeros and not known(ops.any(found, [-1])).all():
+        raise OnnxError("an element is no category, which zeros=0 forbids; add the category, or set zeros=1")
+    return ops.astype(found, "float32")
+
+
+@rule("ZipMap", domain=DOMAIN)
+def _zip_map(
+    x: Known, *, classlabels_int64s: list[int] | None = None, classlabels_strings: list[str] | None = None
+) -> tuple[Value]:
+    labels: Sequence[Any] = classlabels_int64s or classlabels_strings or []
+    return ([dict(zip(labels, row, strict=True)) for row in x.tolist()],)

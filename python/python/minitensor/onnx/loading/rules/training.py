@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .... import ops
-from ..error import OnnxError
 from ..rule import rule
 from ..values import Known, Tensor
 
@@ -65,8 +64,6 @@ def _adam(
 def _momentum(
     rate: Tensor, count: Known, *xs: Tensor, alpha: float, beta: float, mode: str, norm_coefficient: float
 ) -> tuple[Tensor, ...]:
-    if mode not in ("standard", "nesterov"):
-        raise OnnxError(f"the mode '{mode}' is unknown; expected standard or nesterov")
     factor = beta if int(count.item()) > 0 else 1.0
 
     def step(x: Tensor, g: Tensor, v: Tensor) -> tuple[Tensor, ...]:

@@ -175,8 +175,6 @@ def _conv_transpose(
 ) -> Tensor:
     image, kernel = x.shape[2:], weight.shape[2:]
     rank = len(kernel)
-    if rank not in _CONV_TRANSPOSE:
-        raise OnnxError(f"images of {rank} axes are not supported; expected 1 to 3")
     s, d, extra = strides or [1] * rank, dilations or [1] * rank, output_padding or [0] * rank
     before, after = (pads[:rank], pads[rank:]) if pads else ([0] * rank, [0] * rank)
     # All that the transposed convolution adds up, without padding.
