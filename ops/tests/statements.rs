@@ -280,3 +280,57 @@ fn gradients_are_those_of_the_branches_taken() {
         opcheck(&op, &[]).into_result().unwrap_or_else(|e| panic!("{}: {e}", op.name));
     }
 }
+
+/// The entry of a table.
+#[custom_op]
+pub fn entry<T: Real>(at: T, table: &[f64]) -> T {
+    table[at]
+}
+
+#[test]
+fn a_table_is_indexed_by_elements() {
+    let at = Tensor::from_vec(vec![-1.0, 0.0, 0.99, 1.0, 3.5, 4.0, 99.0, f64::NAN, f64::INFINITY], [9]).unwrap();
+    for length in 1..6 {
+        let table: Vec<f64> = (0..length).map(|k| (k * k) as f64 + 0.5).collect();
+        let expected = at.to_vec::<f64>().unwrap();
+        let expected = expected.iter().map(|at| match at.is_nan() {
+            true => f64::NAN,
+            false => table[(at.max(0.0) as usize).min(table.len() - 1)],
+        });
+        let found = entry::call(&at, &table).unwrap().to_vec::<f64>().unwrap();
+        for (found, expected) in found.into_iter().zip(expected) {
+            assert!(found == expected || found.is_nan() && expected.is_nan(), "{found}, {expected}, {length} entries");
+        }
+    }
+    let integers = Tensor::from_vec(vec![-5_i64, 0, 1, 9], [4]).unwrap();
+    assert_eq!(entry::call(&integers, &[10.0, 20.0, 30.0]).unwrap().to_vec::<i64>().unwrap(), [10, 10, 20, 30]);
+}
+
+/// The value of a call option (Black and Scholes, 1973).
+#[custom_op]
+pub fn call_value<T: Float>(spot: T, strike: T, time: T, rate: T, volatility: T) -> T {
+    let spread = volatility.abs() * time.abs().sqrt() + 0.1;
+    let d = ((spot.abs() + 1.0) / (strike.abs() + 1.0)).log() / spread + rate * time + 0.5 * spread;
+    spot * d.normal_cdf() - strike * (-rate * time).exp() * (d - spread).normal_cdf()
+}
+
+/// The number with that value of `x + x³`, by Newton's method.
+#[custom_op]
+pub fn cubic_root<T: Float>(value: T, weight: T) -> T {
+    let mut x = value;
+    for _ in 0..30 {
+        let step = (x + weight.square() * x * x * x - value) / (1.0 + 3.0 * weight.square() * x * x);
+        x -= step;
+        if step.abs() < 1e-12 {
+            break;
+        }
+    }
+    x
+}
+
+#[test]
+fn long_programs_have_higher_derivatives() {
+    for op in [call_value::op(), cubic_root::op()] {
+        opcheck(&op, &[]).into_result().unwrap_or_else(|e| panic!("{}: {e}", op.name));
+    }
+}

@@ -132,10 +132,7 @@ impl Program {
         cotangents: &[Symbol],
         wrt: &[Variable],
     ) -> Option<Vec<Symbol>> {
-        let mut values: Vec<ScalarValue<Symbol>> = Vec::with_capacity(self.instructions.len());
-        for instruction in &self.instructions {
-            values.push(instruction.value(x, u, &values)?);
-        }
+        let values = self.values(x, u)?;
         let mut nodes = Vec::new();
         for (at, instruction) in self.instructions.iter().enumerate() {
             let (kind, arguments) = match instruction {
@@ -147,7 +144,8 @@ impl Program {
             nodes.push(RowNode { kind, at, arguments, result: values[at].number()? });
         }
         if nodes.len() > MOST_FORWARDS {
-            return self.swept(&values, &nodes, gives, cotangents, wrt);
+            let outputs = self.outputs.iter().zip(cotangents).zip(gives);
+            return self.swept(&values, &nodes, outputs.map(|(((_, id), d), along)| (*id, *d, *along)), wrt);
         }
         let partials = |direction| self.partials(x, u, &values, &nodes, direction);
         // Σ ȳ ∂h over the outputs that have (or don't have) one value per element.

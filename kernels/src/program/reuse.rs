@@ -133,7 +133,7 @@ impl Program {
     }
 
     /// The values of all instructions.
-    fn values<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<ScalarValue<T>>> {
+    pub(super) fn values<T: Scalar>(&self, inputs: &[T], uniforms: &[T]) -> Option<Vec<ScalarValue<T>>> {
         let mut values = Vec::with_capacity(self.instructions.len());
         for instruction in &self.instructions {
             values.push(instruction.value(inputs, uniforms, &values)?);

@@ -1,7 +1,7 @@
-//! Reverse mode: the gradient of a program over rows by one sweep over its instructions in reverse order.
+//! Reverse mode: the gradients of a program by one sweep over its instructions in reverse order.
 
 use super::gradient::{NodeKind, RowNode};
-use super::{Id, Instruction, Program, ScalarValue, Symbol, ValueType, Variable};
+use super::{Id, Instruction, Primitive, Program, ScalarValue, Symbol, ValueType, Variable};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real};
 use crate::row::{Reduction, Row};
@@ -33,19 +33,18 @@ impl Adjoint {
 
 impl Program {
     /// The gradients of the variables `wrt`, as [`Program::vjp_of_rows`] describes. `values` has the value of each instruction, `nodes` the
-    /// functions of rows.
+    /// functions of rows, and `cotangents` those of outputs, each with whether it has one value for each element.
     pub(super) fn swept(
         &self,
         values: &[ScalarValue<Symbol>],
         nodes: &[RowNode],
-        gives: &[bool],
-        cotangents: &[Symbol],
+        cotangents: impl IntoIterator<Item = (Id, Symbol, bool)>,
         wrt: &[Variable],
     ) -> Option<Vec<Symbol>> {
         let varies = self.varying_instructions();
         let mut adjoints = vec![Adjoint::default(); self.instructions.len()];
-        for (((_, id), cotangent), along) in self.outputs.iter().zip(cotangents).zip(gives) {
-            adjoints[id.at()].add(*along, *cotangent);
+        for (id, cotangent, along) in cotangents {
+            adjoints[id.at()].add(along, cotangent);
         }
         let constant = |value: &ScalarValue<Symbol>| match value {
             ScalarValue::Number(x) => ScalarValue::Number(Dual::constant_of(*x)),
@@ -72,6 +71,7 @@ impl Program {
                     adjoints[b.at()].add(varies[at], Symbol::select(mask, Symbol::zero(), d));
                 }
                 (Instruction::Detach(_), _) => {}
+                (Instruction::Apply(Primitive::Conj, x), _) => adjoints[x[0].at()].add(varies[at], d),
                 _ => {
                     let mut numbers: Vec<Id> =
                         operands.iter().filter(|(_, kind)| *kind == ValueType::Number).map(|(id, _)| *id).collect();

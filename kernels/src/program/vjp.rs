@@ -1,8 +1,12 @@
-//! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols.
+//! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols, once for each input. For long programs with
+//! several inputs, such as derivatives of derivatives, one sweep in reverse order computes all gradients ([`reverse`](super::reverse)).
 
-use super::{Instruction, Output, Primitive, Program, ScalarValue, Symbol, ValueType};
+use super::{Instruction, Output, Primitive, Program, ScalarValue, Symbol, ValueType, Variable};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Field, Num, lit};
+
+/// The most instructions, over all inputs, for which derivatives are computed forwards.
+const MOST_FORWARDS: usize = 512;
 
 /// The derivatives of an output: by an input and, for complex numbers, also by the conjugate of the input.
 type Derivatives = Vec<Symbol>;
@@ -46,7 +50,17 @@ impl Program {
                 let sum = parts.reduce(|a, b| a + b).unwrap_or_else(Symbol::zero);
                 Some((format!("d_{}", self.inputs[*i]), sum.into()))
             };
-            let gradients: Option<Vec<(String, Output)>> = wrt.iter().map(gradient).collect();
+            let name = |i: &usize| format!("d_{}", self.inputs[*i]);
+            let gradients: Option<Vec<(String, Output)>> =
+                match directions == 1 && wrt.len() > 1 && self.instructions.len() * wrt.len() > MOST_FORWARDS {
+                    true => self.values(x, u).and_then(|values| {
+                        let variables: Vec<Variable> = wrt.iter().map(|i| Variable::Input(*i)).collect();
+                        let cotangents = numbers.iter().zip(d).map(|(k, d)| (self.outputs[*k].1, *d, true));
+                        let gradients = self.swept(&values, &[], cotangents, &variables)?;
+                        Some(wrt.iter().map(name).zip(gradients.into_iter().map(Output::from)).collect())
+                    }),
+                    false => wrt.iter().map(gradient).collect(),
+                };
             complete = gradients.is_some();
             gradients.unwrap_or_default()
         });

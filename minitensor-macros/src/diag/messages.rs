@@ -136,7 +136,7 @@ messages! {
     NO_ITEM: "`{}` has no `{}`", "{}";
     MACHINE_FUNCTION: "`{}` takes machine numbers, but `{}` is an element", "write a method, such as `{}.{}(…)`";
     RANGE: "a range cannot contain `{}`, which is an element", "compare it, as in `lo <= x && x < hi`";
-    INDEXED_BY_DATA: "a list cannot be indexed by the element `{}`", "each element would read another item; write a cell op with `&[T]`, or call the op `take` in a tensor op";
+    INDEXED_BY_DATA: "a list of elements cannot be indexed by the element `{}`", "only a list of numbers can; write `if … { a[0] } else { a[1] }`, or a cell op with `&[T]`";
     QUESTION_MARK: "`?` cannot leave the body of an op for elements or rows", "such a body cannot fail; state conditions as `where …`, or check them in a cell or tensor op";
     DIMENSION: "the dimension `{}` is not in scope in the body", "write `{}`";
     TENSOR_CALL: "`{}` takes tensors, but `{}` is an element", "call the function of the op, `{}(…)`";

@@ -191,6 +191,13 @@ impl<'a> Lowering<'a> {
                 ValueKind::Data(None)
             }
             Expr::Index(inner) if matches!(self.certain(&inner.index), Some(Certain::Element(_))) => {
+                if self.value(&mut inner.expr, None).is_static() {
+                    self.value(&mut inner.index, None);
+                    let (rt, table, at) = (self.rt, &inner.expr, without_parens(&inner.index));
+                    let lookup = quote_spanned!(inner.index.span()=> #rt::lookup(#at, &#table[..]));
+                    *expr = Expr::Verbatim(lookup);
+                    return ValueKind::Data(None);
+                }
                 let at = inner.index.clone();
                 self.mistake(expr, &at, &messages::INDEXED_BY_DATA, &[&shown(&at)]);
                 ValueKind::Data(None)

@@ -101,6 +101,24 @@ pub fn or<M: Mask>(a: M, b: M) -> M {
     a | b
 }
 
+/// The entry of a table at a position, which is rounded down; the first or last entry if the position is outside of the table. NaN stays
+/// NaN. 0 if the table is empty.
+#[inline(always)]
+pub fn lookup<T: Real>(at: T, table: &[impl Copy + Literal]) -> T {
+    fn entry<T: Real>(at: T, table: &[impl Copy + Literal], first: usize) -> T {
+        match table {
+            [] => T::zero(),
+            [only] => lit(*only),
+            _ => {
+                let (low, high) = table.split_at(table.len() / 2);
+                let middle = first + low.len();
+                T::select(at.less(lit(middle)), entry(at, low, first), entry(at, high, middle))
+            }
+        }
+    }
+    T::select(at.equal(at), entry(at, table, 0), at)
+}
+
 /// Whether a loop has ended for all elements, as far as this is known.
 #[inline(always)]
 pub fn is_known_false<M: Mask>(running: M) -> bool {

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ._minitensor import Tensor, _gradcheck, _opcheck, _samples, float64
+from ._minitensor import Tensor, _gradcheck, _opcheck, _samples, complex128, float64
 from .arrays.names import op_name
 
 __all__ = ["Finding", "Report", "gradcheck", "opcheck"]
@@ -110,18 +110,18 @@ def gradcheck(
 ) -> bool:
     """Compares the derivatives of `f(*inputs)`, up to the order `orders`, with central differences.
 
-    Only the gradients of float64 inputs are checked. Raises an error that names the input and the element if a
-    derivative differs.
+    Only the gradients of float64 and complex128 inputs are checked. Raises an error that names the input and the
+    element if a derivative differs.
 
     >>> import minitensor as mt
     >>> mt.testing.gradcheck(lambda x: (x * x).sum(), mt.Tensor([1.0, 2.0], dtype="float64"))
     True
     """
     tensors = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    if not any(t.dtype == float64 for t in tensors):
+    if not any(t.dtype in (float64, complex128) for t in tensors):
         raise ValueError(
-            "gradcheck needs a float64 input, because finite differences of float32 are too inexact; "
-            "use astype('float64')"
+            "gradcheck needs a float64 or complex128 input, because finite differences of float32 are "
+            "too inexact; use astype('float64')"
         )
     _gradcheck(f, tensors, step, atol, rtol, orders)
     return True
