@@ -29,7 +29,8 @@ pub fn logish<T: Float>(x: T) -> T {
 /// `x · tanh(eˣ)` (Liu and Di, 2020).
 #[custom_op]
 pub fn tanhexp<T: Float>(x: T) -> T {
-    x * x.exp().tanh()
+    // At 20, the tangent is 1 already, and a larger exponential would overflow.
+    x * x.minimum(20.0).exp().tanh()
 }
 
 /// The growing cosine unit `x · cos(x)` (Noel et al., 2021).

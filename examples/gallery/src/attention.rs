@@ -13,15 +13,15 @@ fn softmax_where<R: Row>(keep: R::Mask, scores: R) -> R {
 
 /// Causal weights with a penalty that is linear in the distance from the query (ALiBi; Press, Smith and Lewis, 2022).
 #[custom_op(shape = (scores: [.., n], query: [..], slope: [..]) -> [.., n])]
-pub fn alibi_weights<R: Row>(scores: R, query: R, slope: R) -> R {
-    let distance = query - scores.position();
+pub fn alibi_weights<R: Row>(scores: R, query: R::Index, slope: R) -> R {
+    let distance = scores.position().at(query) - scores.position();
     softmax_where(distance >= 0, scores - slope * distance)
 }
 
 /// Weights of the keys at most `radius` positions from the query (Longformer; Beltagy, Peters and Cohan, 2020).
 #[custom_op(shape = (scores: [.., n], query: [..]) -> [.., n])]
-pub fn window_weights<R: Row>(scores: R, query: R, #[default = 128] radius: usize) -> R {
-    let distance = (query - scores.position()).abs();
+pub fn window_weights<R: Row>(scores: R, query: R::Index, #[default = 128] radius: usize) -> R {
+    let distance = (scores.position().at(query) - scores.position()).abs();
     softmax_where(distance <= radius, scores)
 }
 

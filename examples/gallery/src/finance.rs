@@ -6,22 +6,32 @@ use minitensor_plugin_sdk::prelude::*;
 #[custom_op]
 pub fn black_scholes<T: Float>(spot: T, strike: T, time: T, rate: T, volatility: T) -> T {
     let deviation = volatility * time.sqrt();
-    let d1 = ((spot / strike).log() + rate * time) / deviation + 0.5 * deviation;
-    spot * d1.normal_cdf() - strike * (-rate * time).exp() * (d1 - deviation).normal_cdf()
+    let forward = ((spot / strike).log() + rate * time) / deviation;
+    // Beyond 40 deviations a probability is 0 or 1, also in the limit of no time or no volatility.
+    let is_above = (forward + 0.5 * deviation).clip(-40.0, 40.0).normal_cdf();
+    let is_paid = (forward - 0.5 * deviation).clip(-40.0, 40.0).normal_cdf();
+    spot * is_above - strike * (-rate * time).exp() * is_paid
 }
 
-/// The volatility at which [`black_scholes()`] gives `price`, by some of Newton's steps (Manaster and Koehler, 1982).
-#[custom_op]
-pub fn implied_volatility<T: Float>(price: T, spot: T, strike: T, time: T, rate: T, #[default = 8] steps: usize) -> T {
-    let forward = (spot / strike).log() + rate * time;
-    let root = time.sqrt();
-    let mut volatility = (2.0 * forward.abs() / time).sqrt().maximum(0.1);
+/// The volatility at which [`black_scholes()`] returns `price`, by some of Newton's steps (Manaster and Koehler, 1982).
+#[custom_op(shape = (price: [..], spot: [..], strike: [..], time: [..], rate: [..]) -> [..])]
+pub fn implied_volatility<T: Float>(
+    price: &T,
+    spot: &T,
+    strike: &T,
+    time: &T,
+    rate: &T,
+    #[default = 8] steps: usize,
+    out: &mut T,
+) {
+    let root: T = time.sqrt();
+    let forward: T = (*spot / *strike).log() + *rate * *time;
+    *out = (2.0 * forward.abs()).sqrt().maximum(0.2 * root) / root;
     for _ in 0..steps {
-        let error = black_scholes(spot, strike, time, rate, volatility) - price;
-        let d1 = forward / (volatility * root) + 0.5 * volatility * root;
-        volatility -= error / (spot * root * d1.normal_pdf());
+        let error = black_scholes(*spot, *strike, *time, *rate, *out) - *price;
+        let vega: T = *spot * root * (forward / (*out * root) + 0.5 * *out * root).normal_pdf();
+        *out -= error / vega;
     }
-    volatility
 }
 
 /// The price of an American put on a binomial tree (Cox, Ross and Rubinstein, 1979).

@@ -32,14 +32,14 @@ pub fn sign_sgd_step<T: Float>(p: &mut T, g: T, lr: f64) {
 }
 
 /// RMSprop: the gradient over a moving root mean square (Tieleman and Hinton, 2012).
-#[custom_op]
+#[custom_op(where decay >= 0.0, decay <= 1.0)]
 pub fn rmsprop_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: f64, #[default = 0.99] decay: f64, #[default = 1e-8] eps: f64) {
     *v = decay * *v + (1.0 - decay) * g * g;
     *p -= lr * g / ((*v).sqrt() + eps);
 }
 
 /// Adadelta: steps in the units of the parameter, without a learning rate (Zeiler, 2012).
-#[custom_op(where eps > 0.0)]
+#[custom_op(where eps > 0.0, decay >= 0.0, decay <= 1.0)]
 pub fn adadelta_step<T: Float>(p: &mut T, v: &mut T, u: &mut T, g: T, #[default = 0.9] decay: f64, #[default = 1e-6] eps: f64) {
     *v = decay * *v + (1.0 - decay) * g * g;
     let step = ((*u + eps) / (*v + eps)).sqrt() * g;
@@ -56,6 +56,6 @@ pub fn trust_ratio<R: Row>(p: R, direction: R, #[default = 1e-6] eps: f64) -> R 
 /// A gradient over Adafactor's estimate of its second moment, the product of the moments `row` and `column` over the mean
 /// of the columns (Shazeer and Stern, 2018).
 #[custom_op(shape = (g: [.., n], row: [..], column: [n]) -> [.., n] where eps > 0.0)]
-pub fn adafactor_scale<R: Row>(g: R, row: R, column: R, #[default = 1e-30] eps: f64) -> R {
+pub fn adafactor_scale<R: Row>(g: R, row: R, column: R, #[default = 1e-12] eps: f64) -> R {
     g * (row * column / column.mean()).maximum(eps).rsqrt()
 }

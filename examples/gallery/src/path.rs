@@ -1,4 +1,4 @@
-//! Dynamic programs over paths: alignments, chains and filters. Their gradients are derived from the recursions.
+//! Dynamic programs over paths.
 
 use minitensor_plugin_sdk::kernels::lit;
 use minitensor_plugin_sdk::prelude::*;

@@ -18,7 +18,9 @@ pub fn morse<T: Float>(r: T, #[default = 1.0] depth: f64, #[default = 1.0] width
 /// The spectral radiance of a black body by frequency, in units where h = c = k = 1 (Planck, 1900).
 #[custom_op]
 pub fn planck<T: Float>(frequency: T, temperature: T) -> T {
-    2.0 * frequency.powi(3) / (frequency / temperature).exp_m1()
+    // Above 800, the exponential is 0 already.
+    let x = (frequency / temperature).minimum(800.0);
+    2.0 * frequency.powi(3) * (-x).exp() / -(-x).exp_m1()
 }
 
 /// The pressure of a real gas in reduced units, `8t / (3v − 1) − 3 / v²` (van der Waals, 1873).
@@ -30,7 +32,7 @@ pub fn van_der_waals<T: Float>(temperature: T, volume: T) -> T {
 /// The occupation of a state by fermions, `1 / (e^((energy − potential) / temperature) + 1)` (Fermi, 1926; Dirac, 1926).
 #[custom_op]
 pub fn fermi_dirac<T: Float>(energy: T, potential: T, temperature: T) -> T {
-    ((potential - energy) / temperature).sigmoid()
+    ((potential - energy) / temperature).clip(-800.0, 800.0).sigmoid()
 }
 
 /// One leapfrog step of a pendulum, which keeps its area in phase space (Verlet, 1967).

@@ -2,22 +2,19 @@
 
 use minitensor_plugin_sdk::prelude::*;
 
-/// `x` as it is after quantization to `bits` bits. The gradient passes where nothing is clipped (Jacob et al., 2018).
+/// `x` as it is after quantization to steps from `low` to `high` (Jacob et al., 2018). The gradient is the straight-through
+/// estimate: that of `x`, where it is not clipped (Bengio, Léonard and Courville, 2013).
 #[custom_op(
-    where scale > 0.0, bits > 1, bits < 32,
-    backward = |d| { x: fake_quantize_vjp(d, x, scale, bits) },
+    where scale > 0.0, low < high,
+    backward = |d| { x: if x < scale * low || x > scale * high { 0 * d } else { d } },
 )]
-pub fn fake_quantize<T: Float>(x: T, #[default = 0.1] scale: f64, #[default = 8] bits: usize) -> T {
-    let limit = 2f64.powi(bits as i32 - 1);
-    (x / scale).round().clip(-limit, limit - 1.0) * scale
-}
-
-/// The straight-through gradient of [`fake_quantize()`] (Bengio, Léonard and Courville, 2013).
-#[custom_op]
-pub fn fake_quantize_vjp<T: Float>(d: T, x: T, scale: f64, bits: usize) -> T {
-    let limit = 2f64.powi(bits as i32 - 1);
-    let steps = (x / scale).round();
-    if steps < -limit || steps > limit - 1.0 { 0.0 } else { d }
+pub fn fake_quantize<T: Float>(
+    x: T,
+    #[default = 0.1] scale: f64,
+    #[default = -128.0] low: f64,
+    #[default = 127.0] high: f64,
+) -> T {
+    (x / scale).round().clip(low, high) * scale
 }
 
 /// Rows as eight bits and one scale for each row, the largest magnitude over 127 (Dettmers et al., 2022).

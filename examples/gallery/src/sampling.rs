@@ -33,14 +33,16 @@ pub fn entmax15<R: Row>(x: R) -> R {
 
 /// Softmax of a row that sees the positions up to `last` only, as in a decoder (Vaswani et al., 2017).
 #[custom_op(shape = (x: [.., n], last: [..]) -> [.., n] where temperature > 0.0)]
-pub fn causal_softmax<R: Row>(x: R, last: R, #[default = 1.0] temperature: f64) -> R {
-    let x = if x.position() > last { -R::infinity() } else { x };
+pub fn causal_softmax<R: Row>(x: R, last: R::Index, #[default = 1.0] temperature: f64) -> R {
+    let x = if x.position() > x.position().at(last) { -R::infinity() } else { x };
     softmax(x, temperature)
 }
 
 /// Softmax of logits with Gumbel noise from uniform numbers: a differentiable sample (Jang, Gu and Poole, 2017).
 #[custom_op(shape = (logits: [.., n], uniform: [.., n]) -> [.., n] where temperature > 0.0)]
 pub fn gumbel_softmax<R: Row>(logits: R, uniform: R, #[default = 1.0] temperature: f64) -> R {
+    let tiny = 2f64.powi(-20);
+    let uniform = uniform.clip(tiny, 1.0 - tiny);
     softmax(logits - (-uniform.log()).log(), temperature)
 }
 

@@ -35,12 +35,11 @@ pub fn hann<R: Row>(x: R) -> R {
     x * (PI * x.position() / x.count()).sin().square()
 }
 
-/// The discrete cosine transform of type II (Ahmed, Natarajan and Rao, 1974).
-#[custom_op(shape = (x: [.., n]) -> [.., n], axis = -1)]
-pub fn dct<T: Float>(x: &[T], out: &mut [T]) {
-    let n = x.len();
+/// The discrete cosine transform of blocks of eight (Ahmed, Natarajan and Rao, 1974), as in JPEG.
+#[custom_op(shape = (x: [.., 8]) -> [.., 8])]
+pub fn dct8<T: Float>(x: &[T], out: &mut [T]) {
     for (k, y) in out.iter_mut().enumerate() {
-        let wave = |i: usize| lit::<T>((PI * (i as f64 + 0.5) * k as f64 / n as f64).cos());
+        let wave = |i: usize| lit::<T>((PI * (i as f64 + 0.5) * k as f64 / 8.0).cos());
         *y = x.iter().enumerate().fold(T::zero(), |total, (i, x)| total + *x * wave(i));
     }
 }

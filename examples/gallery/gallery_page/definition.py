@@ -1,0 +1,33 @@
+"""Definitions of ops in Rust, as they are in the sources."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+class Source:
+    """A file of ops."""
+
+    def __init__(self, path: Path) -> None:
+        self.lines = path.read_text(encoding="utf-8").splitlines()
+        #: The first line of the file says what its ops are.
+        self.title = self.lines[0].removeprefix("//! ").rstrip(".")
+
+    def definition(self, line: int) -> str:
+        """Returns the function at a line, from 1, with its attributes, and the private functions that it calls."""
+        body = self._item(line - 1)
+        parts = [self._item(start) for name, start in self._private() if re.search(rf"\b{name}(::<T>)?\(", body)]
+        return "\n\n".join([*parts, body])
+
+    def _private(self) -> list[tuple[str, int]]:
+        """The names of the private functions, and where each begins, with its attribute."""
+        found = []
+        for number, line in enumerate(self.lines):
+            if name := re.match(r"fn (\w+)", line):
+                found.append((name[1], number - self.lines[number - 1].startswith("#[")))
+        return found
+
+    def _item(self, start: int) -> str:
+        end = next(n for n in range(start, len(self.lines)) if self.lines[n] == "}")
+        return "\n".join(self.lines[start : end + 1])
