@@ -20,8 +20,8 @@ pytestmark = [
 ]
 
 #: Findings that are expected, by op. The gradient of rounding is 0, but a straight-through gradient is not. Bodies and
-#: formulas of a plugin that call ops on whole tensors read their memory, which a graph cannot repeat. Generated distances
-#: of atoms are so close to 0 that finite differences lose all digits.
+#: formulas of a plugin that call ops on whole tensors read their memory, which a graph cannot repeat. Generated
+#: distances of atoms are so close to 0 that finite differences lose all digits.
 EXPECTED = {"fake_quantize": {"gradient", "graph"}, "linear_attention": {"graph"}, "lennard_jones": {"gradient"}}
 
 

@@ -15,13 +15,18 @@ class Source:
         self.title = self.lines[0].removeprefix("//! ").rstrip(".")
 
     def definition(self, line: int) -> str:
-        """Returns the function at a line, from 1, with its attributes, and the private functions that it calls."""
-        body = self._item(line - 1)
-        parts = [self._item(start) for name, start in self._private() if re.search(rf"\b{name}(::<T>)?\(", body)]
-        return "\n\n".join([*parts, body])
+        """Returns the function at a line, from 1, with its attributes, after the private functions that it uses."""
+        parts = [self._item(line - 1)]
+        used: set[str] = set()
+        for part in parts:
+            for name, start in self._private():
+                if name not in used and re.search(rf"\b{name}\b", part):
+                    used.add(name)
+                    parts.append(self._item(start))
+        return "\n\n".join(reversed(parts))
 
     def _private(self) -> list[tuple[str, int]]:
-        """The names of the private functions, and where each begins, with its attribute."""
+        """Returns the names of the private functions, and where each begins, with its attribute."""
         found = []
         for number, line in enumerate(self.lines):
             if name := re.match(r"fn (\w+)", line):

@@ -43,7 +43,7 @@ RANGES: dict[str, Range] = {
     "van_der_waals": Range(0.6, 4, along="volume"),
     "fermi_dirac": Range(-4, 6),
     "haversine": Range(-3, 3, along="lon2", fixed={"lat1": 0.5, "lon1": 0.0, "lat2": 0.3}),
-    "box_distance": Range(-3, 3, fixed={"y": 0.5}),
+    "box_distance": Range(-3, 3, fixed={"y": 0.47}),
     "student_t_log_pdf": Range(-6, 6, fixed={"freedom": 3.0}),
     "gumbel_log_pdf": Range(-2, 6, fixed={"location": 0.0}),
     "von_mises_log_pdf": Range(-3.14, 3.14, fixed={"mean": 0.0, "concentration": 2.0}),

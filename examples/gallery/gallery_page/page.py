@@ -19,11 +19,14 @@ LONGEST = 900
 
 HEAD = """# Gallery
 
-{count} ops from papers and libraries, each defined once, in Rust. The [plugin](../examples/gallery) `examples/gallery` contains them, and
-`python examples/gallery/generate.py write` writes this page. [defining-ops.md](defining-ops.md) explains the language.
+{count} ops from papers and libraries, each defined once, in Rust. They are the plugin
+[`examples/gallery`](../examples/gallery); `python examples/gallery/generate.py write` writes this page.
+[defining-ops.md](defining-ops.md) explains the language.
 
-The formulas are those of the programs that minitensor records from the definitions. In the plots, the blue line is the value, and the
-dashed orange line is the derivative, or, for a row, the gradient of the element in its middle. The grey line is the row that is given.
+The formulas are those of the programs that minitensor records from the definitions. The plots show the value of an
+elementwise op and its derivative, or an input row of an op, its result, and the gradient of the largest element of the
+result.
+
 {speed}
 """
 

@@ -9,7 +9,7 @@ from minitensor._description.curve import curve, function
 
 import minitensor as mt
 
-from .drawing import drawing
+from .drawing import Panel, drawing
 from .example import RANGES, ROWS, Range
 
 COUNT = 121
@@ -24,10 +24,10 @@ def picture(description: Mapping[str, Any]) -> str | None:
     drawn = curve(description, COUNT, (low, high), along, fixed) if name in RANGES or _is_simple(description) else None
     if drawn is None:
         return None
-    lines = [("value", drawn.call, drawn.value)]
+    panels = [Panel("value", "value", drawn.value)]
     if drawn.derivative is not None:
-        lines.append(("gradient", "derivative", drawn.derivative))
-    return drawing(drawn.x, lines)
+        panels.append(Panel("gradient", f"derivative by {along or description['inputs'][0]['name']}", drawn.derivative))
+    return drawing(drawn.call, drawn.x, panels)
 
 
 def _is_simple(description: Mapping[str, Any]) -> bool:
@@ -35,19 +35,28 @@ def _is_simple(description: Mapping[str, Any]) -> bool:
 
 
 def _of_row(description: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-    """Draws a row, the result, and the gradient of an element in the middle of the result."""
+    """Draws a row, the result, and the gradient of the largest element of the result."""
     integers = {i["name"] for i in description["inputs"] if i["dtypes"] == "int64"}
     tensors = {i["name"] for i in description["inputs"]}
-    given = {k: mt.Tensor(v, dtype="int64" if k in integers else "float64") if k in tensors else v for k, v in arguments.items()}
+    given = {
+        k: mt.Tensor(v, dtype="int64" if k in integers else "float64") if k in tensors else v
+        for k, v in arguments.items()
+    }
     name, first = next(iter(given.items()))
     first.requires_grad_(description["differentiable"])
     y = function(description["name"])(**given)
+    panels = [Panel("given", name, first.detach().tolist())]
     is_row = y.ndim == 1
-    lines = [("given", name, first.detach().tolist())]
     if is_row:
-        lines.insert(0, ("value", description["outputs"][0]["name"], y.detach().astype("float64").tolist()))
+        panels.append(Panel("value", description["outputs"][0]["name"], y.detach().astype("float64").tolist()))
     if description["differentiable"]:
-        middle = y.shape[0] // 2 if is_row else None
-        (gradient,) = mt.grad(y[middle] if is_row else y, first)
-        lines.append(("gradient", f"gradient of element {middle}" if is_row else "gradient", gradient.tolist()))
-    return drawing(list(range(len(lines[0][2]))), lines)
+        largest = int(mt.ops.argmax(y).item())
+        (gradient,) = mt.grad(y[largest] if is_row else y, first)
+        panels.append(Panel("gradient", f"gradient of element {largest}" if is_row else "gradient", gradient.tolist()))
+    return drawing(_call(description["name"], arguments), list(range(len(panels[0].values))), panels)
+
+
+def _call(name: str, arguments: Mapping[str, Any]) -> str:
+    """Returns the call; the values of rows are left out."""
+    shown = (key if isinstance(value, list) else f"{key}={value}" for key, value in arguments.items())
+    return f"{name}({', '.join(shown)})"

@@ -71,8 +71,8 @@ pub fn causal_linear_attention<T: Float>(
             let mut read: T = 0.0;
             for a in 0..d {
                 let cell = &mut state[a * m + b];
-                *cell = *cell + key[[i, a]] * value[[i, b]];
-                read = read + query[[i, a]] * *cell;
+                *cell += key[[i, a]] * value[[i, b]];
+                read += query[[i, a]] * *cell;
             }
             out[[i, b]] = read;
         }

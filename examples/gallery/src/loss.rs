@@ -1,5 +1,7 @@
 //! Losses for training.
 
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
+
 use minitensor_plugin_sdk::prelude::*;
 
 /// The focal loss of a logit for a label in [0, 1] (Lin et al., 2017).
@@ -21,7 +23,7 @@ pub fn pinball_loss<T: Float>(prediction: T, target: T, #[default = 0.5] quantil
 #[custom_op]
 pub fn log_cosh<T: Float>(prediction: T, target: T) -> T {
     let error = (prediction - target).abs();
-    error + (-2.0 * error).exp().log1p() - std::f64::consts::LN_2
+    error + (-2.0 * error).exp().log1p() - LN_2
 }
 
 /// The wing loss of landmarks: logarithmic within `width`, linear beyond (Feng et al., 2018).
@@ -56,18 +58,15 @@ pub fn barron_loss<T: Float>(x: T, #[default = 1.0] alpha: f64, #[default = 1.0]
 #[custom_op]
 pub fn evidential_loss<T: Float>(target: T, mean: T, evidence: T, alpha: T, beta: T) -> T {
     let omega = 2.0 * beta * (1.0 + evidence);
-    let scaled = (target - mean).square() * evidence / omega;
-    0.5 * (omega * std::f64::consts::PI / evidence / omega).log() + 0.5 * omega.log()
-        + (alpha + 0.5) * scaled.log1p()
-        + alpha.lgamma()
-        - (alpha + 0.5).lgamma()
+    let error = (target - mean).square() * evidence / omega;
+    0.5 * (PI * omega / evidence).log() + (alpha + 0.5) * error.log1p() + alpha.lgamma() - (alpha + 0.5).lgamma()
 }
 
 /// The continuous ranked probability score of a normal distribution (Gneiting et al., 2005).
 #[custom_op]
 pub fn normal_crps<T: Float>(mean: T, deviation: T, target: T) -> T {
     let z = (target - mean) / deviation;
-    deviation * (z * (z * std::f64::consts::FRAC_1_SQRT_2).erf() + 2.0 * z.normal_pdf() - std::f64::consts::PI.powf(-0.5))
+    deviation * (z * (z * FRAC_1_SQRT_2).erf() + 2.0 * z.normal_pdf() - PI.powf(-0.5))
 }
 
 /// One minus the soft Dice coefficient of probabilities and labels (Milletari, Navab and Ahmadi, 2016).

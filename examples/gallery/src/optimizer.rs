@@ -33,14 +33,28 @@ pub fn sign_sgd_step<T: Float>(p: &mut T, g: T, lr: f64) {
 
 /// RMSprop: the gradient over a moving root mean square (Tieleman and Hinton, 2012).
 #[custom_op(where decay >= 0.0, decay <= 1.0)]
-pub fn rmsprop_step<T: Float>(p: &mut T, v: &mut T, g: T, lr: f64, #[default = 0.99] decay: f64, #[default = 1e-8] eps: f64) {
+pub fn rmsprop_step<T: Float>(
+    p: &mut T,
+    v: &mut T,
+    g: T,
+    lr: f64,
+    #[default = 0.99] decay: f64,
+    #[default = 1e-8] eps: f64,
+) {
     *v = decay * *v + (1.0 - decay) * g * g;
     *p -= lr * g / ((*v).sqrt() + eps);
 }
 
 /// Adadelta: steps in the units of the parameter, without a learning rate (Zeiler, 2012).
 #[custom_op(where eps > 0.0, decay >= 0.0, decay <= 1.0)]
-pub fn adadelta_step<T: Float>(p: &mut T, v: &mut T, u: &mut T, g: T, #[default = 0.9] decay: f64, #[default = 1e-6] eps: f64) {
+pub fn adadelta_step<T: Float>(
+    p: &mut T,
+    v: &mut T,
+    u: &mut T,
+    g: T,
+    #[default = 0.9] decay: f64,
+    #[default = 1e-6] eps: f64,
+) {
     *v = decay * *v + (1.0 - decay) * g * g;
     let step = ((*u + eps) / (*v + eps)).sqrt() * g;
     *u = decay * *u + (1.0 - decay) * step * step;

@@ -47,31 +47,28 @@ pub fn soft_edit_distance<T: Float>(substitution: ArrayView2<T>, gap: &T, out: &
     *out = row[n];
 }
 
+/// The recursion over all sequences of labels. `join` joins the scores of all ways to a label.
+fn over_labels<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>, join: fn(&[T]) -> T) -> T {
+    let k = score.ncols();
+    let mut joined = score.row(0).to_vec();
+    for score in score.outer_iter().skip(1) {
+        let ways = |to: usize| (0..k).map(|from| joined[from] + transition[[from, to]]).collect::<Vec<T>>();
+        joined = (0..k).map(|to| score[to] + join(&ways(to))).collect();
+    }
+    join(&joined)
+}
+
 /// The logarithm of the sum over all sequences of labels of a conditional random field (Lafferty et al., 2001). Its
 /// gradient is the marginal probabilities.
 #[custom_op(shape = (score: [.., n, k], transition: [k, k]) -> [..] where n > 0, k > 0)]
 pub fn crf_partition<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>, out: &mut T) {
-    let k = score.ncols();
-    let mut alpha: Vec<T> = score.row(0).to_vec();
-    for i in 1..score.nrows() {
-        alpha = (0..k)
-            .map(|to| score[[i, to]] + log_sum(&(0..k).map(|from| alpha[from] + transition[[from, to]]).collect::<Vec<T>>()))
-            .collect();
-    }
-    *out = log_sum(&alpha);
+    *out = over_labels(score, transition, log_sum);
 }
 
 /// The score of the best sequence of labels (Viterbi, 1967). Its gradient marks this sequence.
 #[custom_op(shape = (score: [.., n, k], transition: [k, k]) -> [..] where n > 0, k > 0)]
 pub fn viterbi<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>, out: &mut T) {
-    let k = score.ncols();
-    let mut best: Vec<T> = score.row(0).to_vec();
-    for i in 1..score.nrows() {
-        best = (0..k)
-            .map(|to| score[[i, to]] + largest(&(0..k).map(|from| best[from] + transition[[from, to]]).collect::<Vec<T>>()))
-            .collect();
-    }
-    *out = largest(&best);
+    *out = over_labels(score, transition, largest);
 }
 
 /// Connectionist temporal classification: the loss of a sequence of labels, aligned in any way, with 0 as the blank
@@ -84,7 +81,7 @@ pub fn ctc<T: Float>(log_p: ArrayView2<T>, label: &[i64], out: &mut T) -> Result
     }
     let far: T = lit(-1e4);
     let states = 2 * label.len() + 1;
-    let label_of = |state: usize| if state % 2 == 0 { 0 } else { label[state / 2] as usize };
+    let label_of = |state: usize| if state.is_multiple_of(2) { 0 } else { label[state / 2] as usize };
     let mut alpha = vec![far; states];
     for state in 0..states.min(2) {
         alpha[state] = log_p[[0, label_of(state)]];
@@ -92,7 +89,7 @@ pub fn ctc<T: Float>(log_p: ArrayView2<T>, label: &[i64], out: &mut T) -> Result
     for i in 1..n {
         for state in (0..states).rev() {
             let step = if state >= 1 { alpha[state - 1] } else { far };
-            let may_skip = state >= 2 && label_of(state) != label_of(state - 2) && state % 2 == 1;
+            let may_skip = state >= 3 && label_of(state) != 0 && label_of(state) != label_of(state - 2);
             let skip = if may_skip { alpha[state - 2] } else { far };
             alpha[state] = log_p[[i, label_of(state)]] - softmin(-alpha[state], -step, -skip);
         }
@@ -106,7 +103,7 @@ pub fn ctc<T: Float>(log_p: ArrayView2<T>, label: &[i64], out: &mut T) -> Result
 pub fn kalman<T: Float>(z: &[T], process: &T, noise: &T, out: &mut [T]) {
     let (mut mean, mut variance) = (T::zero(), T::one());
     for (out, z) in out.iter_mut().zip(z) {
-        variance = variance + *process;
+        variance += *process;
         let gain: T = variance / (variance + *noise);
         mean = mean + gain * (*z - mean);
         variance = (1.0 - gain) * variance;

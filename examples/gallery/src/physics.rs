@@ -11,7 +11,12 @@ pub fn lennard_jones<T: Float>(r: T, #[default = 1.0] depth: f64, #[default = 1.
 
 /// The potential `depth·(1 − e^(−width·(r − rest)))²` of a molecule of two atoms (Morse, 1929).
 #[custom_op]
-pub fn morse<T: Float>(r: T, #[default = 1.0] depth: f64, #[default = 1.0] width: f64, #[default = 1.0] rest: f64) -> T {
+pub fn morse<T: Float>(
+    r: T,
+    #[default = 1.0] depth: f64,
+    #[default = 1.0] width: f64,
+    #[default = 1.0] rest: f64,
+) -> T {
     depth * (-width * (r - rest)).exp_m1().square()
 }
 

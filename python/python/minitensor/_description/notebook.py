@@ -23,7 +23,7 @@ def register() -> None:
 
 
 def representation(function: Any) -> str | None:
-    """Returns the description of the function of an op, or `None` for other functions, which IPython then shows as usual."""
+    """Returns the description of the function of an op, or `None` for other functions."""
     try:
         return markdown(describe(op_name(function, "the notebook")))
     except (TypeError, ValueError):
