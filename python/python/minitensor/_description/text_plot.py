@@ -13,7 +13,7 @@ BLANK = 0x2800
 def plot(values: Sequence[float], height: int = 8) -> list[str]:
     """Draws one dot column for each value, in lines. The first and the last line begin with the bounds of the values.
 
-    Values that are not finite are left out.
+    Values that are not finite are left out. The height is at least 2.
     """
     finite = [v for v in values if math.isfinite(v)]
     if not finite:
