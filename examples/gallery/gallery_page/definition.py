@@ -26,11 +26,14 @@ class Source:
         return "\n\n".join(reversed(parts))
 
     def _private(self) -> list[tuple[str, int]]:
-        """Returns the names of the private functions, and where each begins, with its attribute."""
+        """Returns the names of the private functions, and where the text of each begins."""
         found = []
         for number, line in enumerate(self.lines):
             if name := re.match(r"fn (\w+)", line):
-                found.append((name[1], number - self.lines[number - 1].startswith("#[")))
+                start = number
+                while self.lines[start - 1].startswith(("#[", "///")):
+                    start -= 1
+                found.append((name[1], start))
         return found
 
     def _item(self, start: int) -> str:

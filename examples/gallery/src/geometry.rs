@@ -11,6 +11,7 @@ pub fn quaternion_product<T: Float>(p: &[T], q: &[T], out: &mut [T]) {
     out[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0];
 }
 
+/// The cross product.
 fn cross<T: Float>(a: &[T], b: &[T]) -> [T; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }

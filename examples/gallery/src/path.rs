@@ -111,10 +111,12 @@ pub fn kalman<T: Float>(z: &[T], process: &T, noise: &T, out: &mut [T]) {
     }
 }
 
+/// The largest element.
 fn largest<T: Float>(x: &[T]) -> T {
     x[1..].iter().fold(x[0], |a, b| a.maximum(*b))
 }
 
+/// The logarithm of the sum of `eˣ`.
 fn log_sum<T: Float>(x: &[T]) -> T {
     let top = largest(x);
     top + x.iter().fold(T::zero(), |total, x| total + (*x - top).exp()).log()

@@ -17,7 +17,7 @@ COLUMNS = 72
 
 def text(description: Mapping[str, Any]) -> str:
     """Returns the page of an op."""
-    lines = [description["signature"], "", *_wrapped(description["doc"], ""), ""]
+    lines = [description["signature"], "", *_wrapped(description["doc"]), ""]
     rows = facts(description)
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
@@ -34,8 +34,8 @@ def _block(name: str, value: str, width: int) -> Iterator[str]:
         yield f"{name if number == 0 else '':<{width}}  {line}"
 
 
-def _wrapped(doc: str, indent: str) -> list[str]:
-    return [line for part in doc.splitlines() for line in textwrap.wrap(part, WIDTH, initial_indent=indent) or [""]]
+def _wrapped(doc: str) -> list[str]:
+    return [line for part in doc.split("\n\n") for line in [*textwrap.wrap(part, WIDTH), ""]][:-1]
 
 
 def _plots(drawn: Curve) -> Iterator[str]:
