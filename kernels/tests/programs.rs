@@ -375,6 +375,10 @@ fn latex_is_what_a_reader_expects() {
     assert_eq!(one("y", |x| (x + lit(1)) / x.sqrt()).to_latex(), r"y = \frac{x + 1}{\sqrt{x}}");
     assert_eq!(one("y", |x| -(x - lit(1)) * x.log()).to_latex(), r"y = -\left(x - 1\right) \cdot \ln\left(x\right)");
     assert_eq!(
+        one("y", |x| (x.square() + lit(1)).square() + x.square()).to_latex(),
+        "t_{0} = x^2 \\\\\ny = \\left(t_{0} + 1\\right)^2 + t_{0}"
+    );
+    assert_eq!(
         one("relu", |x| Symbol::select(x.less(lit(0)), lit(0), x)).to_latex(),
         r"\mathrm{relu} = \begin{cases}0 & x < 0\\x & \text{otherwise}\end{cases}"
     );

@@ -22,8 +22,8 @@ pytestmark = [
 ]
 
 
-def build(*toolchain: str, folder: Path = EXAMPLE, target: Path) -> Path:
-    """Builds the library as its README describes, optionally with another toolchain."""
+def build(*toolchain: str, folder: Path = EXAMPLE, target: Path, name: str = "rust_plugin_example") -> Path:
+    """Builds the library of a crate as its README describes, optionally with another toolchain."""
     if not (folder / "Cargo.lock").exists():
         shutil.copy(EXAMPLE.parents[1] / "Cargo.lock", folder)
     # The variables that cargo sets for tests must not reach another build.
@@ -38,7 +38,7 @@ def build(*toolchain: str, folder: Path = EXAMPLE, target: Path) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return target / "release" / "librust_plugin_example.so"
+    return target / "release" / f"lib{name}.so"
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,12 @@ fn find(table: &[(&str, &'static str)], function: &str) -> Option<&'static str> 
     table.iter().find(|(name, _)| *name == function).map(|(_, spelling)| *spelling)
 }
 
+/// True for the name of a variable or of a step, whose power needs no brackets.
+fn is_name(text: &str) -> bool {
+    let inner = [r"\mathrm{", "t_{"].iter().find_map(|start| text.strip_prefix(start)?.strip_suffix('}'));
+    text.chars().count() == 1 || inner.is_some_and(|name| !name.contains(['{', '}']))
+}
+
 impl Style for Latex {
     fn step(&self, number: usize) -> String {
         format!("t_{{{number}}}")
@@ -103,8 +109,10 @@ impl Style for Latex {
     fn call(&self, function: &str, x: &[(String, Tight)]) -> (String, Tight) {
         if let Some(spelling) = find(SPELLINGS, function) {
             // An argument inside a condition, a fraction or a power needs no brackets.
+            let plain = x.first().filter(|(x, _)| is_name(x)).map(|_| spelling.replace(r"\left(#0\right)^", "#0^"));
+            let spelling = plain.unwrap_or_else(|| spelling.to_owned());
             let fill = |text: String, (k, (x, _)): (usize, &(String, Tight))| text.replace(&format!("#{k}"), x);
-            return (x.iter().enumerate().fold(spelling.to_owned(), fill), Tight::Atom);
+            return (x.iter().enumerate().fold(spelling, fill), Tight::Atom);
         }
         match (function, x) {
             ("add", [_, _]) => infix(self, x, " + ", Tight::Sum),

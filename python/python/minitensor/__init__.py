@@ -14,6 +14,7 @@ import typing as _typing
 
 from . import _interpreter as _interpreter  # isort: skip
 from . import _minitensor, cuda, nn, onnx, ops, optim, plugins, profiler, testing, tuning
+from ._description.notebook import register as _register_with_notebook
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
     Device,
@@ -111,6 +112,7 @@ if _typing.TYPE_CHECKING:
 
 _minitensor._fill_ops()
 plugins.discovery.enable_autoload()
+_register_with_notebook()
 
 __all__ = [
     "BackwardContext",

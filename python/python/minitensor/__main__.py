@@ -10,6 +10,7 @@ from collections.abc import Callable
 import minitensor as mt
 
 from . import _new, _stubs
+from ._description import command as description_command
 from .plugins import command
 from .saving import command as saving_command
 
@@ -17,6 +18,7 @@ from .saving import command as saving_command
 COMMANDS = {
     "": "show versions, SIMD level and threads",
     "ops": "print the signatures of all ops",
+    **description_command.COMMANDS,
     **command.COMMANDS,
     **saving_command.COMMANDS,
     **_new.COMMANDS,
@@ -47,6 +49,8 @@ def main(arguments: list[str]) -> int:
                 print(mt.ops.describe(name)["signature"])
         case [*_, "-h" | "--help"] | ["help"]:
             print(_usage())
+        case ["op", *rest]:
+            return _status(lambda: description_command.run(rest))
         case ["plugins", *rest]:
             return _status(lambda: command.run(rest))
         case ["model", *rest]:

@@ -1,7 +1,7 @@
 //! `mt.ops.describe`: an op as a dictionary.
 
-use minitensor::op::{Arity, Role};
-use minitensor::{Attr, AttrKind, registry};
+use minitensor::op::{Arity, Backward, Role};
+use minitensor::{Attr, AttrKind, OpDef, registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -21,8 +21,24 @@ fn kind_name(kind: AttrKind) -> &'static str {
     }
 }
 
+/// The origin of the gradient.
+fn gradient(op: &OpDef) -> &'static str {
+    match &op.backward {
+        Backward::None(_) | Backward::NotNeeded => "none",
+        Backward::Derived(_) | Backward::Program(_) => "derived",
+        Backward::Formula(_) => "formula",
+        Backward::Composite => "of the called ops",
+    }
+}
+
+/// Attributes that select a program: the defaults. A number without a default is a symbol in the program, so any value serves.
+fn attributes(op: &OpDef) -> Option<Vec<Attr>> {
+    let symbol = |kind: AttrKind| (kind == AttrKind::Float).then_some(Attr::Float(0.0));
+    op.attrs.iter().map(|a| a.default.clone().or_else(|| symbol(a.kind))).collect()
+}
+
 /// Returns a dictionary that describes an op: name, doc, signature, inputs, attributes, outputs, dtypes, shape rule,
-/// whether it has a gradient, where it is defined, and the plugin that owns it.
+/// its gradient, its program, where it is defined, and the plugin that owns it.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     let op = lookup::find(py, name)?;
@@ -80,8 +96,8 @@ fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     out.set_item("dtypes", generics)?;
     out.set_item("shape_rule", shape_rule(&op))?;
     out.set_item("differentiable", is_differentiable(&op))?;
-    let defaults: Option<Vec<Attr>> = op.attrs.iter().map(|a| a.default.clone()).collect();
-    if let Some(program) = defaults.and_then(|attrs| op.program(&attrs, |_| true).ok().flatten()) {
+    out.set_item("gradient", gradient(&op))?;
+    if let Some(program) = attributes(&op).and_then(|attrs| op.program(&attrs, |_| true).ok().flatten()) {
         out.set_item("program", program.to_string())?;
         out.set_item("latex", program.to_latex())?;
     }

@@ -1,0 +1,1 @@
+"""The page of the gallery, made from the sources and from the registry."""
