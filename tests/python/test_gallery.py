@@ -19,10 +19,9 @@ pytestmark = [
     pytest.mark.usefixtures("registered", "no_plugins_stay"),
 ]
 
-#: Findings that are expected, by op. The gradient of rounding is 0, but a straight-through gradient is not. Bodies and
-#: formulas of a plugin that call ops on whole tensors read their memory, which a graph cannot repeat. Generated
+#: Findings that are expected, by op. The gradient of rounding is 0, but a straight-through gradient is not. Generated
 #: distances of atoms are so close to 0 that finite differences lose all digits.
-EXPECTED = {"fake_quantize": {"gradient", "graph"}, "linear_attention": {"graph"}, "lennard_jones": {"gradient"}}
+EXPECTED = {"fake_quantize": {"gradient"}, "lennard_jones": {"gradient"}}
 
 
 @pytest.fixture(scope="module")

@@ -14,24 +14,28 @@ pub fn black_scholes<T: Float>(spot: T, strike: T, time: T, rate: T, volatility:
 }
 
 /// The volatility at which [`black_scholes()`] returns `price`, by some of Newton's steps (Manaster and Koehler, 1982).
-#[custom_op(shape = (price: [..], spot: [..], strike: [..], time: [..], rate: [..]) -> [..])]
+#[custom_op(where tolerance > 0.0)]
 pub fn implied_volatility<T: Float>(
-    price: &T,
-    spot: &T,
-    strike: &T,
-    time: &T,
-    rate: &T,
-    #[default = 8] steps: usize,
-    out: &mut T,
-) {
-    let root: T = time.sqrt();
-    let forward: T = (*spot / *strike).log() + *rate * *time;
-    *out = (2.0 * forward.abs()).sqrt().maximum(0.2 * root) / root;
+    price: T,
+    spot: T,
+    strike: T,
+    time: T,
+    rate: T,
+    #[default = 20] steps: usize,
+    #[default = 1e-9] tolerance: f64,
+) -> T {
+    let root = time.sqrt();
+    let forward = (spot / strike).log() + rate * time;
+    let mut volatility = (2.0 * forward.abs()).sqrt().maximum(0.2 * root) / root;
     for _ in 0..steps {
-        let error = black_scholes(*spot, *strike, *time, *rate, *out) - *price;
-        let vega: T = *spot * root * (forward / (*out * root) + 0.5 * *out * root).normal_pdf();
-        *out -= error / vega;
+        let error = black_scholes(spot, strike, time, rate, volatility) - price;
+        let vega = spot * root * (forward / (volatility * root) + 0.5 * volatility * root).normal_pdf();
+        volatility -= error / vega;
+        if error.abs() < tolerance * spot {
+            break;
+        }
     }
+    volatility
 }
 
 /// The price of an American put on a binomial tree (Cox, Ross and Rubinstein, 1979).
