@@ -271,12 +271,14 @@ fn numbers_become_inputs_again_in_any_order() {
     let program = Program::write(&["a", "x", "b", "y"], &["eps"], |x, u| {
         vec![("out".into(), ((x[1] * x[0] + x[3] / x[2]) * u[0]).into()), ("sum".into(), (x[1].sum() + x[2]).into())]
     });
-    for is_row in [[false, true, false, true], [true, true, true, true], [true, false, false, true]] {
-        assert_eq!(program.with_numbers(&is_row).with_numbers_as_inputs(&is_row), program);
+    let choices: [(&[usize], &[usize]); 4] =
+        [(&[1, 3], &[0, 2]), (&[1, 3], &[2, 0]), (&[0, 1, 2, 3], &[]), (&[3, 0], &[1, 2])];
+    for (rows, numbers) in choices {
+        assert_eq!(program.with_numbers(rows, numbers).with_numbers_as_inputs(rows, numbers), program);
     }
-    let numbers = program.with_numbers(&[false, true, false, true]);
+    let numbers = program.with_numbers(&[1, 3], &[2, 0]);
     assert_eq!(
         (numbers.inputs(), numbers.uniforms()),
-        (&["x", "y"].map(String::from)[..], &["a", "b", "eps"].map(String::from)[..])
+        (&["x", "y"].map(String::from)[..], &["b", "a", "eps"].map(String::from)[..])
     );
 }

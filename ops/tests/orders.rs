@@ -348,7 +348,12 @@ fn an_op_made_from_a_program_runs_on_threads_over_any_layout() -> Result<()> {
     let whole = Tensor::from_vec(vec![3_i32, 4], [2])?;
     let got = minitensor::dispatch(&op, &[(&whole).into(), (&whole).into()], &[])?.single();
     assert_eq!(got.to_vec::<i32>()?, [12, 20]);
-    let error = minitensor::dispatch(&op, &[(&whole.cast(DType::I8)?).into(), (&whole.cast(DType::I8)?).into()], &[]);
+    let small = Tensor::from_vec(vec![100_i8, -128], [2])?;
+    let got = minitensor::dispatch(&op, &[(&small).into(), (&small).into()], &[])?.single();
+    let expected = [100_i8, -128].map(|x| x.wrapping_mul(x).wrapping_add(x));
+    assert_eq!((got.dtype(), got.to_vec::<i8>()?), (DType::I8, expected.to_vec()));
+    let truth = Tensor::from_vec(vec![true, false], [2])?;
+    let error = minitensor::dispatch(&op, &[(&truth).into(), (&truth).into()], &[]);
     assert!(error.unwrap_err().message().contains("op 'orders::made': 'x' takes"));
     Ok(())
 }

@@ -103,6 +103,9 @@ def test_integers_are_kept_or_promoted_but_never_truncated():
     scaled = mt.element_op(name="docs::scaled")(lambda x, b=0.5: x * b)
     x = mt.Tensor([1, 2, 3])
     assert doubled(x).dtype == mt.int64 and doubled(x).tolist() == [3, 5, 7]
+    for dtype in ("int8", "uint8", "int16", "uint64"):
+        wide = np.array([3, 100, 127], dtype=dtype)
+        np.testing.assert_array_equal(doubled(mt.Tensor(wide)), 2 * wide + wide.dtype.type(1), strict=True)
     assert halved(x).dtype == mt.float32 and halved(x).tolist() == [0.5, 1.0, 1.5]
     assert scaled(x).dtype == mt.float32 and scaled(x).tolist() == [0.5, 1.0, 1.5]
     assert mt.element_op(name="docs::odd")(lambda x: (x & 1) == 1)(x).tolist() == [True, False, True]

@@ -68,6 +68,14 @@ def test_a_program_without_kernels_is_fused_with_built_in_ops():
         assert f.graphs[0].ops == ["fused(multiply, probe, tanh, add)"]
 
 
+def test_a_plugin_is_asked_once_for_the_example_of_its_program(capfd):
+    doubled = DOUBLED.replace('["x"]', '["x", "m"]')
+    code = "#include <stdio.h>\n" + writing(doubled).replace("give(sink,", 'puts("asked"), fflush(stdout), give(sink,')
+    with loaded(library(code=code, op=ALONE + ".inputs = optional, .n_inputs = 2,")):
+        assert capfd.readouterr().out == "asked\n"
+        assert mt.ops.probe(mt.Tensor(X)).tolist() == [2.0, 4.0]
+
+
 ALONE_FAULTS = [
     (
         SUMMED,

@@ -20,6 +20,7 @@ mod row_plan;
 #[cfg(feature = "engine")]
 mod rows;
 mod simplify;
+mod split;
 #[cfg(feature = "engine")]
 mod stages;
 mod symbol;
@@ -37,6 +38,7 @@ pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};
 #[cfg(feature = "engine")]
 pub use row_plan::RowPlan;
 pub use simplify::make_ready;
+pub use split::{Part, Split};
 pub use symbol::{Symbol, SymbolMask};
 #[cfg(feature = "engine")]
 pub use tile::{Plan, TILE};

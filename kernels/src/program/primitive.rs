@@ -292,6 +292,21 @@ macro_rules! others {
     )*};
 }
 #[cfg(feature = "engine")]
+impl Scalar for bool {
+    fn apply(primitive: Primitive, x: &[Self]) -> Option<ScalarValue<Self>> {
+        apply_element(primitive, x)
+    }
+    fn apply_powi(self, _: i64) -> Option<Self> {
+        None
+    }
+    fn apply_polygamma(self, _: u32) -> Option<Self> {
+        None
+    }
+    fn apply_epsilon() -> Option<Self> {
+        None
+    }
+}
+#[cfg(feature = "engine")]
 others! {
     i8: apply_element apply_num apply_real apply_int;
     i16: apply_element apply_num apply_real apply_int;
@@ -324,8 +339,15 @@ macro_rules! tiles {
 tiles! {
     f32: element_kernel num_kernel real_kernel field_kernel float_kernel, assemble;
     f64: element_kernel num_kernel real_kernel field_kernel float_kernel, assemble;
+    i8: element_kernel num_kernel real_kernel int_kernel;
+    i16: element_kernel num_kernel real_kernel int_kernel;
     i32: element_kernel num_kernel real_kernel int_kernel;
     i64: element_kernel num_kernel real_kernel int_kernel;
+    u8: element_kernel num_kernel real_kernel int_kernel;
+    u16: element_kernel num_kernel real_kernel int_kernel;
+    u32: element_kernel num_kernel real_kernel int_kernel;
+    u64: element_kernel num_kernel real_kernel int_kernel;
+    bool: element_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;
     crate::Complex<f64>: element_kernel num_kernel field_kernel;
 }

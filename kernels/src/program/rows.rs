@@ -34,54 +34,53 @@ impl Program {
         varies
     }
 
-    /// The same program in which the inputs that are not rows are uniforms, ahead of the others.
+    /// The same program with only the inputs at the positions `rows`. Those at the positions `numbers` are the first uniforms, in this
+    /// order.
     ///
     /// # Panics
-    /// If `is_row` does not have one value for each input.
-    pub fn with_numbers(&self, is_row: &[bool]) -> Program {
-        assert_eq!(is_row.len(), self.inputs.len(), "inputs of a program");
-        let before = |k: u32, rows: bool| is_row[..k as usize].iter().filter(|is| **is == rows).count() as u32;
-        let numbers = is_row.iter().filter(|is| !**is).count() as u32;
+    /// If both lists together do not contain each input once.
+    pub fn with_numbers(&self, rows: &[usize], numbers: &[usize]) -> Program {
+        let is_each = (0..self.inputs.len()).all(|k| rows.contains(&k) != numbers.contains(&k));
+        assert!(is_each && rows.len() + numbers.len() == self.inputs.len(), "inputs of a program");
+        let place = |places: &[usize], k: u32| places.iter().position(|at| *at == k as usize).map(|at| at as u32);
         let moved = |instruction: &Instruction| match instruction {
-            Instruction::Input(k) if is_row[*k as usize] => Instruction::Input(before(*k, true)),
-            Instruction::Input(k) => Instruction::Uniform(before(*k, false)),
-            Instruction::Uniform(k) => Instruction::Uniform(numbers + k),
+            Instruction::Input(k) => match place(rows, *k) {
+                Some(row) => Instruction::Input(row),
+                None => Instruction::Uniform(place(numbers, *k).expect("an input that is not a row is a number")),
+            },
+            Instruction::Uniform(k) => Instruction::Uniform(numbers.len() as u32 + k),
             other => other.clone(),
         };
-        let names = |rows: bool| {
-            let pairs = self.inputs.iter().zip(is_row).filter(move |(_, is)| **is == rows);
-            pairs.map(|(name, _)| name.clone())
-        };
+        let names = |places: &[usize]| places.iter().map(|k| self.inputs[*k].clone()).collect::<Vec<_>>();
         Program {
-            inputs: names(true).collect(),
-            uniforms: names(false).chain(self.uniforms.iter().cloned()).collect(),
+            inputs: names(rows),
+            uniforms: names(numbers).into_iter().chain(self.uniforms.iter().cloned()).collect(),
             instructions: self.instructions.iter().map(moved).collect(),
             outputs: self.outputs.clone(),
         }
     }
 
-    /// The same program in which the first uniforms are the inputs that are no rows: the reverse of [`Program::with_numbers`].
+    /// The same program in which the first uniforms are inputs, too: the reverse of [`Program::with_numbers`].
     ///
     /// # Panics
-    /// If `is_row` does not have one value for each input and for each of these uniforms.
-    pub fn with_numbers_as_inputs(&self, is_row: &[bool]) -> Program {
-        let numbers = is_row.iter().filter(|is| !**is).count();
-        assert_eq!(is_row.len() - numbers, self.inputs.len(), "inputs of a program");
-        let position = |k: u32, rows: bool| {
-            let places = is_row.iter().enumerate().filter(|(_, is)| **is == rows);
-            places.map(|(at, _)| at as u32).nth(k as usize).expect("is_row has a value for each input")
-        };
+    /// If `rows` does not have one position for each input, or both lists together do not contain each position once.
+    pub fn with_numbers_as_inputs(&self, rows: &[usize], numbers: &[usize]) -> Program {
+        assert_eq!(rows.len(), self.inputs.len(), "inputs of a program");
         let moved = |instruction: &Instruction| match instruction {
-            Instruction::Input(k) => Instruction::Input(position(*k, true)),
-            Instruction::Uniform(k) if (*k as usize) < numbers => Instruction::Input(position(*k, false)),
-            Instruction::Uniform(k) => Instruction::Uniform(k - numbers as u32),
+            Instruction::Input(k) => Instruction::Input(rows[*k as usize] as u32),
+            Instruction::Uniform(k) => match numbers.get(*k as usize) {
+                Some(at) => Instruction::Input(*at as u32),
+                None => Instruction::Uniform(k - numbers.len() as u32),
+            },
             other => other.clone(),
         };
-        let (mut rows, mut others) = (self.inputs.iter(), self.uniforms.iter());
-        let names = is_row.iter().filter_map(|is| if *is { rows.next() } else { others.next() });
+        let mut inputs = vec![String::new(); rows.len() + numbers.len()];
+        for (at, name) in rows.iter().chain(numbers).zip(self.inputs.iter().chain(&self.uniforms)) {
+            inputs[*at].clone_from(name);
+        }
         Program {
-            inputs: names.cloned().collect(),
-            uniforms: self.uniforms[numbers..].to_vec(),
+            inputs,
+            uniforms: self.uniforms[numbers.len()..].to_vec(),
             instructions: self.instructions.iter().map(moved).collect(),
             outputs: self.outputs.clone(),
         }

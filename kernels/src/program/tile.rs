@@ -292,6 +292,7 @@ impl Program {
     pub fn runs_at<T: Tile>(&self) -> bool {
         self.instructions.iter().all(|instruction| match instruction {
             Instruction::Apply(primitive, _) => T::kernel(*primitive).is_some(),
+            Instruction::Powi(_, exponent) => T::one().apply_powi(*exponent).is_some(),
             Instruction::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
             Instruction::Epsilon => T::apply_epsilon().is_some(),
             Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count => T::HAS_ROWS,

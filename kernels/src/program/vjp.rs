@@ -1,7 +1,9 @@
 //! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols, once for each input. For long programs with
 //! several inputs, such as derivatives of derivatives, one sweep in reverse order computes all gradients ([`reverse`](super::reverse)).
 
-use super::{Instruction, Output, Primitive, Program, ScalarValue, Symbol, ValueType, Variable};
+use super::{
+    Algebra, Id, Instruction, Output, Primitive, Program, Scalar, ScalarValue, Symbol, ValueType, Variable,
+};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Field, Num, lit};
 
@@ -78,8 +80,15 @@ impl Program {
         let arguments: Vec<_> = (0..directions).map(lifted).collect();
         let mut values: Vec<Vec<ScalarValue<Dual<Symbol>>>> =
             vec![Vec::with_capacity(self.instructions.len()); directions];
-        for instruction in &self.instructions {
+        let varies = self.depends_on(by);
+        for (at, instruction) in self.instructions.iter().enumerate() {
             let value = |direction: usize| match (instruction, directions) {
+                // Functions of integers have no derivative, but conditions on other inputs may use them.
+                (Instruction::Apply(function, x), _) if function.algebra() == Algebra::Int && !varies[at] => {
+                    let value = |x: &Id| values[direction][x.at()].number().map(|x| x.value);
+                    let value = Symbol::apply(*function, &x.iter().map(value).collect::<Option<Vec<_>>>()?)?;
+                    Some(ScalarValue::Number(Dual::constant_of(value.number()?)))
+                }
                 (Instruction::Apply(Primitive::Conj, x), 1) => Some(values[0][x[0].at()]),
                 // ∂z̄' = (∂'z)¯, where ∂' is the derivative by the conjugate.
                 (Instruction::Apply(Primitive::Conj, x), _) => {
@@ -104,6 +113,16 @@ impl Program {
         }
         let slope = |value: ScalarValue<Dual<Symbol>>| value.number().map(|y| y.tangent);
         Some(self.outputs.iter().map(|(_, id)| values.iter().filter_map(|v| slope(v[id.at()])).collect()).collect())
+    }
+
+    /// For each instruction, whether its value depends on an input.
+    fn depends_on(&self, input: usize) -> Vec<bool> {
+        let mut depends = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            let is_input = matches!(instruction, Instruction::Input(k) if *k as usize == input);
+            depends.push(is_input || instruction.operands().iter().any(|(id, _)| depends[id.at()]));
+        }
+        depends
     }
 
     /// Names for the cotangents of the outputs: `d_out`, with underscores appended while the name is taken.

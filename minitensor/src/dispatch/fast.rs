@@ -88,7 +88,7 @@ pub fn call(
     if matches!(found, Found::Program(_)) && op.outputs.iter().any(|o| is_converted(o.dtype)) {
         return None;
     }
-    if matches!(found, Found::Program(p) if n > programs::grain(&p.plan) || !p.dtypes().contains(dtype)) {
+    if matches!(found, Found::Program(p) if n > programs::grain(&p.plan) || !p.dtypes()[0].contains(dtype)) {
         return None;
     }
     let (scalar, mut spread);

@@ -1,6 +1,7 @@
 //! [`ElementProgram`]: a program as a loop over elements.
 
-use minitensor_kernels::program::{Plan, Program};
+use minitensor_kernels::program::{Part, Plan, Program, Split};
+use smallvec::{SmallVec, smallvec};
 
 use super::def::{DTypeRule, OpDef};
 use super::program::dtypes_of_elements;
@@ -11,9 +12,20 @@ use crate::error::{Error, Result};
 /// The kernel of an element op that a program computes.
 #[derive(Debug)]
 pub struct ElementProgram {
-    /// The plan.
+    /// The plan of the whole program.
     pub plan: Plan,
-    dtypes: DTypeSet,
+    /// The two parts that compute an op with two dtype variables, instead of the plan.
+    pub parts: Option<Parts>,
+    dtypes: SmallVec<[DTypeSet; 2]>,
+}
+
+/// The parts of a program with numbers of two dtypes.
+#[derive(Debug)]
+pub struct Parts {
+    /// The parts.
+    pub split: Split,
+    /// Their plans.
+    pub plans: [Plan; 2],
 }
 
 impl Prepared for ElementProgram {
@@ -22,17 +34,53 @@ impl Prepared for ElementProgram {
     }
 
     fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
+        let split = split(op, &program)?;
+        let dtypes = dtypes_of(&program, split.as_ref())?;
         let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
-        let masks: Vec<usize> = (0..op.inputs.len()).filter(is_mask).collect();
-        let dtypes = dtypes_of_elements(&program)?;
-        Ok(ElementProgram { plan: Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()))?, dtypes })
+        let plan = |program: Program, masks: Vec<usize>| {
+            Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()))
+        };
+        let parts = split.map(|split| {
+            let of_part = |Part { program, inputs, .. }: &Part| {
+                let own = (0..inputs.len()).filter(|k| is_mask(&inputs[*k]));
+                plan(program.clone(), own.chain(inputs.len()..program.inputs().len()).collect())
+            };
+            let plans = [of_part(&split.parts[0])?, of_part(&split.parts[1])?];
+            Ok::<_, Error>(Parts { split, plans })
+        });
+        let plan = plan(program, (0..op.inputs.len()).filter(is_mask).collect())?;
+        Ok(ElementProgram { plan, parts: parts.transpose()?, dtypes })
     }
 
     fn program(&self) -> &Program {
         self.plan.program()
     }
 
-    fn dtypes(&self) -> DTypeSet {
-        self.dtypes
+    fn dtypes(&self) -> &[DTypeSet] {
+        &self.dtypes
     }
+}
+
+/// The dtypes at which a program of an element op runs, for each dtype variable of the op.
+pub fn dtypes_of_variables(op: &OpDef, program: &Program) -> Result<SmallVec<[DTypeSet; 2]>> {
+    dtypes_of(program, split(op, program)?.as_ref())
+}
+
+fn dtypes_of(program: &Program, split: Option<&Split>) -> Result<SmallVec<[DTypeSet; 2]>> {
+    let Some(Split { parts, is_second, .. }) = split else { return Ok(smallvec![dtypes_of_elements(program)?]) };
+    let of = |second: bool| dtypes_of_elements(&parts[usize::from(is_second[0] != second)].program);
+    Ok(smallvec![of(false)?, of(true)?])
+}
+
+/// The parts of a program of an op with two dtype variables; `None` if it has one.
+fn split(op: &OpDef, program: &Program) -> Result<Option<Split>> {
+    if op.generics.len() == 1 {
+        return Ok(None);
+    }
+    let is_second = |rule: DTypeRule| if let DTypeRule::Generic(g) = rule { Some(g == 1) } else { None };
+    let inputs: Vec<Option<bool>> = op.inputs.iter().map(|input| is_second(input.dtype)).collect();
+    let outputs: Vec<Option<bool>> = op.outputs.iter().map(|output| is_second(output.dtype)).collect();
+    program.split(&inputs, &outputs).map(Some).ok_or_else(|| {
+        Error::value("numbers of its two dtype variables meet in its program, or each of them depends on conditions of the other")
+    })
 }

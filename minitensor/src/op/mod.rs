@@ -47,7 +47,9 @@ pub(crate) use self::internal::internal_op;
 #[cfg(feature = "engine")]
 pub use self::{
     arguments::{Argument, Arguments},
-    build::{CustomOpBuilder, Portable, PortableCall, PortableGradient, PortableInput, PortableProgram},
+    build::{
+        CustomOpBuilder, Portable, PortableCall, PortableGradient, PortableInput, PortableOutput, PortableProgram,
+    },
     by_name::OpName,
     call::{infer_dtypes, number_dtypes},
     gradient::{Gradients, gradient as functional_gradient, results_read, vjp},

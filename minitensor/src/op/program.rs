@@ -11,7 +11,7 @@ use minitensor_kernels::program::{Instruction, Tile};
 
 use super::OpDef;
 #[cfg(feature = "engine")]
-use super::def::Arity;
+use super::def::{Arity, DTypeRule};
 #[cfg(feature = "engine")]
 use super::element_program::ElementProgram;
 #[cfg(feature = "engine")]
@@ -74,6 +74,15 @@ impl OpDef {
         }))
     }
 
+    /// Whether the program of a call runs at a dtype, as far as the dtype variables of the op admit it.
+    pub(crate) fn program_runs_at(&self, dtype: DType, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> bool {
+        let Some(ProgramFn::Elements(variants)) = self.body.program() else { return true };
+        variants.of(self, attrs, is_given).is_ok_and(|program| {
+            let mut pairs = self.generics.iter().zip(program.dtypes());
+            pairs.all(|(admitted, dtypes)| !admitted.dtypes.contains(dtype) || dtypes.contains(dtype))
+        })
+    }
+
     /// Writes the program of a call, if the op has a choice. Later steps of the call need it.
     pub(crate) fn write_program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<()> {
         match self.body.program() {
@@ -91,8 +100,15 @@ macro_rules! at_type {
         match $dtype.compute() {
             DType::F32 => $function::<f32>($($x),*),
             DType::F64 => $function::<f64>($($x),*),
+            DType::I8 => $function::<i8>($($x),*),
+            DType::I16 => $function::<i16>($($x),*),
             DType::I32 => $function::<i32>($($x),*),
             DType::I64 => $function::<i64>($($x),*),
+            DType::U8 => $function::<u8>($($x),*),
+            DType::U16 => $function::<u16>($($x),*),
+            DType::U32 => $function::<u32>($($x),*),
+            DType::U64 => $function::<u64>($($x),*),
+            DType::Bool => $function::<bool>($($x),*),
             DType::C64 => $function::<minitensor_kernels::Complex<f32>>($($x),*),
             DType::C128 => $function::<minitensor_kernels::Complex<f64>>($($x),*),
             _ => $none,
@@ -111,17 +127,28 @@ fn dtypes(program: &Program) -> DTypeSet {
     DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
 }
 
-/// The dtypes that an element op takes for its program. A floating program would lose digits of integers, so they are promoted.
+/// The dtypes at which a program over elements runs without losing digits of its constants.
 #[cfg(feature = "engine")]
 pub fn dtypes_of_elements(program: &Program) -> Result<DTypeSet> {
     let holds = |dtype: DType, i: &Instruction| match i {
-        Instruction::Constant(Const::Float(_)) => false,
-        Instruction::Constant(Const::Int(v)) => dtype.integer_range().contains(v),
+        Instruction::Constant(Const::Float(_)) => dtype.is_differentiable(),
+        Instruction::Constant(Const::Int(v)) if dtype == DType::Bool => (0..=1).contains(v),
+        Instruction::Constant(Const::Int(v)) => dtype.is_differentiable() || dtype.integer_range().contains(v),
         _ => true,
     };
-    let holds_all = |dtype| program.instructions().iter().all(|i| holds(dtype, i));
-    let fits = |dtype: DType| dtype.is_differentiable() || program.uniforms().is_empty() && holds_all(dtype);
-    let dtypes = dtypes(program).filter(fits);
+    let dtypes = dtypes(program).filter(|dtype| program.instructions().iter().all(|i| holds(dtype, i)));
+    match dtypes == DTypeSet::of(&[]) {
+        true => Err(Error::value(format!("no dtype supports all functions of its program: {program}"))),
+        false => Ok(dtypes),
+    }
+}
+
+/// The dtypes that an element op takes if only its program determines them: numbers. If it has an attribute, integers are promoted.
+#[cfg(feature = "engine")]
+pub fn promoted_dtypes(program: &Program) -> Result<DTypeSet> {
+    let has_attribute = !program.uniforms().is_empty();
+    let is_taken = |dtype: DType| dtype.is_differentiable() || dtype.is_integer() && !has_attribute;
+    let dtypes = dtypes_of_elements(program)?.filter(is_taken);
     match dtypes == DTypeSet::of(&[]) {
         true => Err(Error::value(format!("no dtype supports all functions of its program: {program}"))),
         false => Ok(dtypes),
@@ -136,4 +163,36 @@ pub fn dtypes_of_rows(program: &Program) -> Result<DTypeSet> {
         true => Err(Error::value(format!("no floating dtype supports all functions of its program: {program}"))),
         false => Ok(dtypes),
     }
+}
+
+/// Checks that a program can compute the dtypes of an op. Tensors with a dtype of their own are truth values or, if the op has one dtype
+/// variable, integers that are converted to floating numbers.
+#[cfg(feature = "engine")]
+pub fn check_dtypes(op: &OpDef) -> Result<()> {
+    if !(1..=2).contains(&op.generics.len()) {
+        let count = op.generics.len();
+        return Err(Error::value(format!("a program needs one or two dtype variables, but the op has {count}")));
+    }
+    let admitted = op.generics[0].dtypes;
+    let is_of_floats = op.generics.len() == 1 && admitted.intersection(DTypeSet::FLOAT) == admitted;
+    let tensors = op.inputs.iter().map(|i| (&i.name, i.dtype)).chain(op.outputs.iter().map(|o| (&o.name, o.dtype)));
+    for (name, rule) in tensors {
+        match rule {
+            DTypeRule::Generic(g) if usize::from(g) < op.generics.len() => {}
+            DTypeRule::Fixed(DType::Bool) => {}
+            DTypeRule::Fixed(dtype) if !dtype.is_integer() => {
+                return Err(Error::value(format!(
+                    "'{name}' has the dtype {dtype}, but a program converts only integers to its dtype"
+                )));
+            }
+            DTypeRule::Fixed(dtype) if !is_of_floats => {
+                return Err(Error::value(format!(
+                    "'{name}' has the dtype {dtype}, so its program must run only at floating dtypes, but the op takes {admitted}"
+                )));
+            }
+            DTypeRule::Fixed(_) => {}
+            _ => return Err(Error::value(format!("a program does not determine the dtype of '{name}'"))),
+        }
+    }
+    Ok(())
 }

@@ -25,7 +25,7 @@ pub struct RowKernel {
     parts: Kept<Wanted, RowPlan>,
     /// The rows that are truth values, by position among the rows.
     masks: Vec<usize>,
-    dtypes: DTypeSet,
+    dtypes: [DTypeSet; 1],
     arguments: ProgramArguments,
     /// The names of the inputs that are positions, for messages.
     names: Vec<String>,
@@ -46,29 +46,38 @@ const TOGETHER: usize = 4096;
 impl Prepared for RowKernel {
     /// The inputs that are no rows become uniforms.
     fn of_inputs(op: &OpDef, program: Program) -> Program {
-        let is_row: Vec<bool> = op.inputs.iter().map(|input| input.core == Core::Slice).collect();
-        program.with_numbers(&is_row)
+        let ProgramArguments { inputs, numbers, positions, .. } = op.program_arguments();
+        program.with_numbers(&inputs, &[numbers, positions].concat())
     }
 
     fn new(op: &OpDef, program: Program) -> Result<RowKernel> {
-        let dtypes = dtypes_of_rows(&program)?;
+        let dtypes = [dtypes_of_rows(&program)?];
+        if op.generics.len() != 1 {
+            return Err(Error::value("a program over rows needs one dtype variable"));
+        }
         let arguments = op.program_arguments();
         let gives: Vec<bool> = op.outputs.iter().map(|output| output.core == Core::Slice).collect();
         let is_mask = |i: usize| op.inputs[i].dtype == DTypeRule::Fixed(DType::Bool);
-        if let Some(i) = arguments.positions.iter().find(|i| is_mask(**i)) {
-            return Err(Error::value(format!("input '{}' is boolean, so it must be a row", op.inputs[*i].name)));
+        if let Some(i) = arguments.positions.iter().find(|i| op.inputs[**i].dtype != DTypeRule::Fixed(DType::I64)) {
+            let name = &op.inputs[*i].name;
+            return Err(Error::value(match is_mask(*i) {
+                true => format!("input '{name}' is boolean, so it must be a row"),
+                false => format!("input '{name}' is one integer for each row, a position, so its dtype must be int64"),
+            }));
         }
         let masks: Vec<usize> = (0..arguments.inputs.len()).filter(|k| is_mask(arguments.inputs[*k])).collect();
         let rule = if let ShapeRule::Core(rule) = &op.shape { Some(rule) } else { None };
         let has_batch = rule.is_some_and(|rule| rule.inputs.iter().any(|dims| dims.batch));
         let outputs = rule.iter().flat_map(|rule| rule.outputs.iter());
         let shared: Vec<bool> = outputs.map(|dims| has_batch && !dims.batch).collect();
-        let is_truth = |dtype| dtype == DTypeRule::Fixed(DType::Bool);
-        if let Some((output, _)) = op.outputs.iter().zip(&shared).find(|(o, s)| **s && is_truth(o.dtype)) {
-            return Err(Error::value(format!(
-                "output '{}' is a sum over rows, which truth values do not have",
-                output.name
-            )));
+        let has_own = |dtype| matches!(dtype, DTypeRule::Fixed(_));
+        if let Some((output, _)) = op.outputs.iter().zip(&shared).find(|(o, s)| **s && has_own(o.dtype)) {
+            return Err(Error::value(match output.dtype {
+                DTypeRule::Fixed(DType::Bool) => {
+                    format!("output '{}' is a sum over rows, which truth values do not have", output.name)
+                }
+                _ => format!("output '{}' is a sum over rows, so it cannot be stored as integers", output.name),
+            }));
         }
         let gives_positions = op.outputs.iter().find(|output| output.dtype == DTypeRule::Fixed(DType::I64));
         let gives_positions = gives_positions.map(|output| output.name.to_string());
@@ -82,8 +91,8 @@ impl Prepared for RowKernel {
         self.plan.program()
     }
 
-    fn dtypes(&self) -> DTypeSet {
-        self.dtypes
+    fn dtypes(&self) -> &[DTypeSet] {
+        &self.dtypes
     }
 }
 

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::call::shape_rule::Bindings;
 use super::def::{Arity, DTypeRule, OpDef, ProgramArguments};
 use super::kept::Kept;
+use super::program::check_dtypes;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result, counted};
@@ -27,8 +28,8 @@ pub trait Prepared: Sized {
     fn new(op: &OpDef, program: Program) -> Result<Self>;
     /// The program.
     fn program(&self) -> &Program;
-    /// The dtypes that it supports.
-    fn dtypes(&self) -> DTypeSet;
+    /// The dtypes that it supports, for each dtype variable of the op.
+    fn dtypes(&self) -> &[DTypeSet];
 }
 
 /// The programs of an op.
@@ -78,6 +79,7 @@ impl Choice {
     /// A program must have these arguments and the outputs of its op, and not read what is not given.
     pub fn check(&self, op: &OpDef, program: &Program, arguments: &ProgramArguments) -> Result<()> {
         program.verify().map_err(|e| Error::value(e.to_string()))?;
+        check_dtypes(op)?;
         let ProgramArguments { inputs, numbers, positions, floats } = arguments;
         for (what, got, expected) in [
             ("input", program.inputs().len(), inputs.len()),
@@ -178,18 +180,19 @@ impl<P: Prepared> Variants<P> {
         }
     }
 
-    /// The program of a call that computes in a dtype.
+    /// The program of a call that computes in these dtypes, one for each dtype variable.
     ///
     /// # Errors
-    /// As for [`Variants::of`], or if the program does not support the dtype. The op takes those of its first program.
-    pub fn at(&self, dtype: DType, op: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Arc<P>> {
+    /// As for [`Variants::of`], or if the program does not support a dtype. The op takes those of its first program.
+    pub fn at(&self, dtypes: &[DType], op: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<Arc<P>> {
         let program = self.of(op, attrs, &is_given)?;
-        if program.dtypes().contains(dtype) {
+        let mut pairs = dtypes.iter().zip(program.dtypes());
+        let Some((dtype, taken)) = pairs.find(|(dtype, taken)| !taken.contains(**dtype)) else {
             return Ok(program);
-        }
+        };
         let given = (0..op.inputs.len()).map(is_given).collect();
         let (name, choice) = (&op.name, Choice { attrs: attrs.into(), given }.text(op));
-        Err(Error::type_(format!("op '{name}'{choice} takes {}, got {dtype}; convert it with astype", program.dtypes())))
+        Err(Error::type_(format!("op '{name}'{choice} takes {taken}, got {dtype}; convert it with astype")))
     }
 }
 

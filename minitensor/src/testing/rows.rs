@@ -25,11 +25,19 @@ pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Re
         leaves.inputs[*i] = leaves.inputs[*i].take().map(Tensor::with_requires_grad).transpose()?;
     }
     let outputs = leaves.call(op)?;
-    let compiled: Vec<Vec<f64>> = results(op, &sample.copied()?)?.iter().map(numbers).collect::<Result<_>>()?;
+    let stored = results(op, &sample.copied()?)?;
+    let compiled: Vec<Vec<f64>> = stored.iter().map(numbers).collect::<Result<_>>()?;
     let rows = Rows::of(op, rule, &sample)?;
     for row in 0..rows.count {
         let values = rows.run(&program, row, &[], &[])?;
         for (k, (values, compiled)) in values.iter().zip(&compiled).enumerate() {
+            // An output of integers stores converted numbers.
+            let values = match stored[k].dtype() {
+                dtype if dtype.is_integer() => {
+                    &numbers(&Tensor::from_vec(values.clone(), [values.len()])?.cast(dtype)?)?
+                }
+                _ => values,
+            };
             close(
                 values,
                 slice(compiled, row, rows.count),

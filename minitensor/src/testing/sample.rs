@@ -47,10 +47,10 @@ impl Sample {
         self.map(|_, t| t.copied())
     }
 
-    /// The sample with the inputs of the dtype variable converted to another dtype.
+    /// The sample with the inputs of the dtype variables that admit another dtype converted to it.
     pub(super) fn with_dtype(&self, op: &OpDef, dtype: DType) -> Result<Sample> {
         self.map(|i, t| match op.parameter(i).dtype {
-            DTypeRule::Generic(_) => t.cast(dtype),
+            DTypeRule::Generic(g) if op.generics[usize::from(g)].dtypes.contains(dtype) => t.cast(dtype),
             DTypeRule::Any if t.dtype().is_differentiable() => t.cast(dtype),
             _ => Ok(t.clone()),
         })

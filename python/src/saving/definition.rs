@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use minitensor::kernels::program::Program;
-use minitensor::op::{Attribute, Axis, Portable, PortableCall, PortableGradient, PortableInput, PortableProgram};
-use minitensor::{AttrKind, DTypeSet, Error, attr, registry, tuning};
+use minitensor::op::{
+    Attribute, Axis, DTypeRule, Portable, PortableCall, PortableGradient, PortableInput, PortableOutput,
+    PortableProgram,
+};
+use minitensor::{AttrKind, DType, DTypeSet, Error, attr, registry, tuning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -48,6 +51,12 @@ fn _op_to_json_like(name: &str, definition: &str) -> Result<String> {
     Ok(write(&portable)?.to_string())
 }
 
+/// A definition in the form in which this version writes it. It may be from any source, and from an earlier version.
+#[pyfunction]
+fn _op_json_rewritten(definition: &str) -> Result<String> {
+    Ok(write(&parse(definition)?)?.to_string())
+}
+
 /// An op from its definition, which may be from any source. It is not registered.
 #[pyfunction]
 fn _op_from_json(definition: &str) -> Result<CustomOp> {
@@ -56,7 +65,8 @@ fn _op_from_json(definition: &str) -> Result<CustomOp> {
 }
 
 fn write(op: &Portable) -> Result<Value> {
-    let input = |i: &PortableInput| json!({"name": i.name, "optional": i.is_optional, "dtype": if i.is_mask { "bool" } else { "T" }});
+    let input = |i: &PortableInput| json!({"name": i.name, "optional": i.is_optional, "dtype": dtype(i.dtype)});
+    let output = |o: &PortableOutput| json!({"name": o.name, "dtype": dtype(o.dtype), "changes": o.changes});
     let program = |p: &PortableProgram| -> Result<Value> {
         let program: Value = serde_json::from_str(&p.program.to_json()).map_err(|e| Error::value(e.to_string()))?;
         Ok(json!({"attributes": p.attrs.iter().map(written).collect::<Value>(), "given": p.given, "program": program}))
@@ -68,13 +78,16 @@ fn write(op: &Portable) -> Result<Value> {
         PortableGradient::Formula(text) => json!({"kind": "formula", "formula": text}),
         PortableGradient::Op(vjp, wrt) => json!({"kind": "op", "op": write(vjp)?, "wrt": wrt}),
     };
+    let names = |dtypes: &DTypeSet| dtypes.iter().map(|d| d.name()).collect::<Vec<_>>();
     Ok(json!({
         "name": op.name,
         "doc": op.doc,
         "kind": if op.is_of_rows { "row" } else { "element" },
         "inputs": op.inputs.iter().map(input).collect::<Value>(),
+        "outputs": op.outputs.iter().map(output).collect::<Value>(),
         "attributes": op.attrs.iter().map(attribute).collect::<Value>(),
-        "dtypes": op.dtypes.iter().map(|d| d.name()).collect::<Vec<_>>(),
+        "dtypes": op.dtypes.first().map(names),
+        "dtypes_of_u": op.dtypes.get(1).map(names),
         "shape": op.shape,
         "where": op.conditions,
         "axis": axis,
@@ -109,11 +122,28 @@ fn parse(definition: &str) -> Result<Portable> {
 }
 
 fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
-    let names =
-        ["name", "doc", "kind", "inputs", "attributes", "dtypes", "shape", "where", "axis", "gradient", "programs"];
-    let fields = part.fields(&names)?;
+    let fields = part.fields(&[
+        "name",
+        "doc",
+        "kind",
+        "inputs",
+        "outputs?",
+        "attributes",
+        "dtypes",
+        "dtypes_of_u?",
+        "shape",
+        "where",
+        "axis",
+        "gradient",
+        "programs",
+    ])?;
     let attrs = fields.get("attributes").each(read_attribute)?;
-    let dtypes = fields.get("dtypes").each(Part::dtype)?;
+    let dtypes = std::iter::once(fields.get("dtypes")).chain(fields.optional("dtypes_of_u"));
+    let dtypes = dtypes.map(|part| Ok(DTypeSet::of(&part.each(Part::dtype)?))).collect::<Read<_>>()?;
+    let programs = fields.get("programs").each(|part| read_program(part, &attrs))?;
+    // In older files, the program determines the outputs.
+    let of_program = || programs.first().map_or_else(Vec::new, |first| PortableOutput::of_program(&first.program));
+    let outputs = fields.has("outputs").then(|| fields.get("outputs").each(read_output)).transpose()?;
     Ok(Portable {
         name: fields.get("name").text()?.into(),
         doc: fields.get("doc").text()?.into(),
@@ -123,8 +153,9 @@ fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
             _ => return Err(fields.get("kind").wrong("'element' or 'row'")),
         },
         inputs: fields.get("inputs").each(read_input)?,
-        programs: fields.get("programs").each(|part| read_program(part, &attrs))?,
-        dtypes: DTypeSet::of(&dtypes),
+        outputs: outputs.unwrap_or_else(of_program),
+        programs,
+        dtypes,
         shape: fields.optional("shape").map(|part| part.text().map(str::to_owned)).transpose()?,
         conditions: fields.get("where").each(|part| part.text().map(str::to_owned))?,
         axis: fields.optional("axis").map(|part| read_axis(&part)).transpose()?,
@@ -138,12 +169,37 @@ fn read_input(part: &Part<'_>) -> Read<PortableInput> {
     Ok(PortableInput {
         name: fields.get("name").text()?.into(),
         is_optional: fields.get("optional").bool()?,
-        is_mask: match fields.get("dtype").text()? {
-            "bool" => true,
-            "T" => false,
-            _ => return Err(fields.get("dtype").wrong("'T' or 'bool'")),
-        },
+        dtype: read_dtype(&fields.get("dtype"))?,
     })
+}
+
+fn read_output(part: &Part<'_>) -> Read<PortableOutput> {
+    let fields = part.fields(&["name", "dtype", "changes"])?;
+    Ok(PortableOutput {
+        name: fields.get("name").text()?.into(),
+        dtype: read_dtype(&fields.get("dtype"))?,
+        changes: fields.optional("changes").map(|part| part.position()).transpose()?,
+    })
+}
+
+/// The name of a variable, or of a dtype.
+fn dtype(rule: DTypeRule) -> &'static str {
+    match rule {
+        DTypeRule::Fixed(dtype) => dtype.name(),
+        DTypeRule::Generic(1) => "U",
+        _ => "T",
+    }
+}
+
+fn read_dtype(part: &Part<'_>) -> Read<DTypeRule> {
+    match part.text()? {
+        "T" => Ok(DTypeRule::Generic(0)),
+        "U" => Ok(DTypeRule::Generic(1)),
+        name => match DType::ALL.iter().find(|dtype| dtype.name() == name) {
+            Some(dtype) if *dtype == DType::Bool || dtype.is_integer() => Ok(DTypeRule::Fixed(*dtype)),
+            _ => Err(part.wrong("'T', 'U', 'bool' or an integer dtype")),
+        },
+    }
 }
 
 fn read_attribute(part: &Part<'_>) -> Read<Attribute> {
@@ -224,6 +280,7 @@ fn read_program(part: &Part<'_>, attrs: &[Attribute]) -> Read<PortableProgram> {
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_op_to_json, m)?)?;
     m.add_function(wrap_pyfunction!(_op_to_json_like, m)?)?;
+    m.add_function(wrap_pyfunction!(_op_json_rewritten, m)?)?;
     m.add_function(wrap_pyfunction!(_op_from_json, m)?)?;
     Ok(())
 }

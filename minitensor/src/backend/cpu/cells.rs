@@ -80,7 +80,7 @@ pub fn run(
     let kernel = match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
         Some(Kernels::Rows(programs)) => {
             let dtype = compute.first().copied().unwrap_or(DType::F32);
-            rows = programs.at(dtype, op, attrs, |i| inputs[i].is_some())?;
+            rows = programs.at(&[dtype], op, attrs, |i| inputs[i].is_some())?;
             Some(Kernel::Rows(&rows, dtype))
         }
         found => found.and_then(|kernels| kernels.cell(&compute)),

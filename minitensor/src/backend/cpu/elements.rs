@@ -51,15 +51,20 @@ pub fn run(
             run_loop(ElementLoop {
                 run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) },
                 of_integers: None,
+                reads_late: false,
                 grain,
             })?;
         }
         Loop::Program(programs) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            let program = programs.at(dtype, op, attrs, |i| inputs[i].is_some())?;
+            let program = programs.at(dtypes, op, attrs, |i| inputs[i].is_some())?;
             let grain = tuned.unwrap_or_else(|| programs::grain(&program.plan));
-            let of_integers = Some(dtype.compute()).filter(|_| dtype.is_differentiable());
-            run_loop(ElementLoop { run: &programs::kernel(op, &program.plan, dtype, attrs), of_integers, grain })?;
+            let is_of_floats = program.parts.is_none() && dtype.is_differentiable();
+            let of_integers = Some(dtype.compute()).filter(|_| is_of_floats);
+            let of_parts = program.parts.as_ref().map(|parts| programs::kernel_of_parts(op, parts, dtypes, attrs));
+            let whole = programs::kernel(op, &program.plan, dtype, attrs);
+            let run: &strided::Loop<'_> = if let Some(of_parts) = &of_parts { of_parts } else { &whole };
+            run_loop(ElementLoop { run, of_integers, reads_late: true, grain })?;
         }
     }
     drop(wanted);

@@ -7,8 +7,9 @@ use super::strided::GRAIN;
 use crate::attr::{Attr, AttrKind, uniform};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::element_program::Parts;
 use crate::op::program::at_type;
-use crate::op::{Attribute, OpDef};
+use crate::op::{Attribute, DTypeRule, OpDef};
 
 /// The fewest elements for a thread.
 pub fn grain(plan: &Plan) -> usize {
@@ -22,6 +23,50 @@ pub fn kernel<'a>(
     dtype: DType,
     attrs: &'a [Attr],
 ) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
+    move |n, inputs, outputs| run(op, plan, dtype, attrs, n, inputs, outputs)
+}
+
+/// The loop over elements of two dtypes.
+pub fn kernel_of_parts<'a>(
+    op: &'a OpDef,
+    parts: &'a Parts,
+    dtypes: &'a [DType],
+    attrs: &'a [Attr],
+) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
+    let size = |rule: DTypeRule| match rule {
+        DTypeRule::Generic(g) => dtypes[usize::from(g)].compute().size(),
+        _ => DType::Bool.size(),
+    };
+    move |n, inputs, outputs| {
+        let Parts { split, plans } = parts;
+        let mut masks = vec![0_u8; split.masks * TILE];
+        for start in (0..n).step_by(TILE) {
+            let count = TILE.min(n - start);
+            let input = |k: &usize| inputs[*k].wrapping_add(start * size(op.inputs[*k].dtype));
+            let output = |k: &usize| outputs[*k].wrapping_add(start * size(op.outputs[*k].dtype));
+            let masks: SmallVec<[*mut u8; 4]> = masks.chunks_exact_mut(TILE).map(<[u8]>::as_mut_ptr).collect();
+            for (which, (part, plan)) in split.parts.iter().zip(plans).enumerate() {
+                let (given, taken) = if which == 0 { (&masks[..], &[][..]) } else { (&[][..], &masks[..]) };
+                let ins: SmallVec<[*const u8; 8]> =
+                    part.inputs.iter().map(input).chain(taken.iter().map(|mask| mask.cast_const())).collect();
+                let outs: SmallVec<[*mut u8; 4]> =
+                    part.outputs.iter().map(output).chain(given.iter().copied()).collect();
+                run(op, plan, dtypes[usize::from(split.is_second[which])], attrs, count, &ins, &outs)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn run(
+    op: &OpDef,
+    plan: &Plan,
+    dtype: DType,
+    attrs: &[Attr],
+    n: usize,
+    inputs: &[*const u8],
+    outputs: &[*mut u8],
+) -> Result<()> {
     fn at<T: Tile>(
         op: &OpDef,
         plan: &Plan,
@@ -32,14 +77,14 @@ pub fn kernel<'a>(
     ) -> Result<()> {
         let number = |(k, a): (usize, &Attribute)| uniform::<T>(attrs, k, &a.name);
         let floats = op.attrs.iter().enumerate().filter(|(_, a)| a.kind == AttrKind::Float);
+        // One of two parts may have none.
+        let floats = floats.take(plan.program().uniforms().len());
         let uniforms = floats.map(number).collect::<Result<SmallVec<[T; 4]>>>()?;
         // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
         // the caller gives `n` elements of each in the dtype that is computed in.
         unsafe { plan.run(n, inputs, &uniforms, outputs) };
         Ok(())
     }
-    move |n, inputs, outputs| {
-        at_type!(dtype, at(op, plan, attrs, n, inputs, outputs) else
-            Err(Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))))
-    }
+    at_type!(dtype, at(op, plan, attrs, n, inputs, outputs) else
+        Err(Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))))
 }

@@ -34,6 +34,8 @@ pub struct ElementLoop<'a> {
     pub run: &'a Loop<'a>,
     /// The dtype in which it computes tensors of integers; `None` if that is their own.
     pub of_integers: Option<DType>,
+    /// Whether it may read an input after it has written to an output.
+    pub reads_late: bool,
     /// The fewest elements for a thread.
     pub grain: usize,
 }
@@ -46,6 +48,8 @@ struct ElementOperand {
     /// One for each merged axis.
     strides: SmallVec<[isize; 6]>,
     wanted: bool,
+    /// Whether the kernel must not write to its memory, because it is also that of an input.
+    waits: bool,
     /// Whether the kernel reads or writes its memory, without a buffer.
     direct: bool,
 }
@@ -73,7 +77,10 @@ pub fn run(
     let simple = |t: &Option<&Tensor>| {
         t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && compute(t.dtype()) == t.dtype())
     };
-    if n <= kernel.grain && inputs.iter().all(simple) && outputs.iter().all(simple) {
+    let is_input = |t: &Tensor| inputs.iter().flatten().any(|input| input.data_ptr() == t.data_ptr());
+    let must_wait = |t: &Tensor| kernel.reads_late && is_input(t);
+    let waits = outputs.iter().flatten().any(|t| must_wait(t));
+    if n <= kernel.grain && !waits && inputs.iter().all(simple) && outputs.iter().all(simple) {
         let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
         let outs: SmallVec<[*mut u8; 4]> = outputs.iter().flatten().map(|t| t.data_ptr()).collect();
         // Every tensor is contiguous, has n elements and the kernel's compute dtype.
@@ -85,7 +92,8 @@ pub fn run(
         operands.push(input.map_or_else(|| ElementOperand::nothing(DType::F64, DType::F64), of));
     }
     for (output, dtype) in outputs.iter().zip(output_dtypes) {
-        let of = |t: &Tensor| ElementOperand::of(t, shape, compute(t.dtype()));
+        let of =
+            |t: &Tensor| ElementOperand { waits: must_wait(t), ..ElementOperand::of(t, shape, compute(t.dtype())) };
         operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype, compute(*dtype)), of));
     }
     let sizes = merge(shape, &mut operands);
@@ -106,12 +114,20 @@ impl ElementOperand {
     fn of(tensor: &Tensor, shape: &Shape, compute: DType) -> ElementOperand {
         let view = if tensor.shape() == shape { tensor.detach() } else { tensor.broadcast_view(shape) };
         let (data, dtype) = (tensor.data_ptr(), tensor.dtype());
-        ElementOperand { data, dtype, compute, strides: view.strides().into(), wanted: true, direct: false }
+        ElementOperand {
+            data,
+            dtype,
+            compute,
+            strides: view.strides().into(),
+            wanted: true,
+            waits: false,
+            direct: false,
+        }
     }
 
     fn nothing(dtype: DType, compute: DType) -> ElementOperand {
         let data = std::ptr::null_mut();
-        ElementOperand { data, dtype, compute, strides: SmallVec::new(), wanted: false, direct: false }
+        ElementOperand { data, dtype, compute, strides: SmallVec::new(), wanted: false, waits: false, direct: false }
     }
 
     /// Whether its dtype is the compute dtype and its stride along the last axis is `stride`.
@@ -206,7 +222,7 @@ impl<'a> Space<'a> {
         let together = width < ROW;
         for operand in operands.iter_mut().filter(|o| o.wanted) {
             let in_order = !together || height == 1 || operand.strides[rank - 2] == width as isize;
-            operand.direct = operand.steps_by(1) && in_order;
+            operand.direct = operand.steps_by(1) && in_order && !operand.waits;
         }
         let most = if operands.iter().all(|o| o.direct) { kernel.grain } else { TILE };
         let columns = match other {

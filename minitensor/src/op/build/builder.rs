@@ -3,22 +3,21 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use minitensor_kernels::program::{Id, Program, ValueType};
+use minitensor_kernels::program::{Program, ValueType};
 use minitensor_schema::check;
 use minitensor_schema::name::{check_op, check_word};
 
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::clause;
-use crate::dtype::{DType, DTypeSet};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::record;
 use crate::op::CustomOp;
 use crate::op::call::Call;
 use crate::op::def::*;
-use crate::op::gradient::Gradients;
 use crate::op::kernel::{KernelTable, Kernels};
-use crate::op::program::{ProgramFn, dtypes_of_elements};
+use crate::op::program::ProgramFn;
 use crate::op::variants::{Choice, Variants, Write};
 use crate::plugin::abi::most;
 use crate::tensor::Tensor;
@@ -98,92 +97,6 @@ impl CustomOpBuilder {
         }
     }
 
-    /// An element op that a program computes. Its inputs are those of the program, its attributes are the program's uniforms, and
-    /// its outputs are numbers or truth values. Broadcasting, promotion and dtypes are those of an op written in Rust. The op
-    /// takes every dtype that supports all functions of the program, and has derivatives of any order. If the program has a float
-    /// constant or an attribute, integers are promoted to `float32`.
-    ///
-    /// ```
-    /// use minitensor::kernels::{Field, program::Program};
-    /// use minitensor::{CustomOpBuilder, Tensor, registry};
-    ///
-    /// let body = Program::write(&["x", "y"], &["scale"], |v, u| vec![("out".into(), (v[0] * v[1].exp() * u[0]).into())]);
-    /// registry::register(CustomOpBuilder::from_program("scaled_exp", body)?.build()?)?;
-    /// # Ok::<(), minitensor::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the program is invalid, contains a row reduction, or has functions that no single dtype supports.
-    #[track_caller]
-    pub fn from_program(name: impl Into<String>, program: Program) -> Result<CustomOpBuilder> {
-        CustomOpBuilder::of_program(name, &program).programs(move |_, _| Ok(program.clone()))
-    }
-
-    /// The inputs and attributes of a program.
-    #[track_caller]
-    pub(super) fn of_program(name: impl Into<String>, program: &Program) -> CustomOpBuilder {
-        let builder = CustomOpBuilder::new(name, 0).inputs(program.inputs());
-        program.uniforms().iter().fold(builder, |builder, name| builder.attr(name, AttrKind::Float, None))
-    }
-
-    /// An element op that programs compute, as [from one program](CustomOpBuilder::from_program). The inputs, attributes and
-    /// conditions are declared before. `write` returns the program for the attributes of a call, and, for each input, whether it is
-    /// given. The float attributes are the program's uniforms. All others are static: they choose the program, as in a body that is
-    /// written in Rust. A program does not read an input or attribute that is not given.
-    ///
-    /// `write` is called here, with the defaults of attributes or small values, and without the optional inputs: this determines the
-    /// outputs, and the dtypes that the op takes. It is called again for each other choice.
-    ///
-    /// ```
-    /// use minitensor::kernels::{Num, program::Program};
-    /// use minitensor::attr::FromAttr;
-    /// use minitensor::{AttrKind, CustomOp, CustomOpBuilder, Tensor};
-    ///
-    /// let op = CustomOpBuilder::new("repeated_square", 1)
-    ///     .attr("times", AttrKind::Int, Some(1i64.into()))
-    ///     .programs(|attrs, _| {
-    ///         let times = i64::from_attr(&attrs[0])?;
-    ///         Ok(Program::write(&["x"], &[], |x, _| vec![("out".into(), (0..times).fold(x[0], |y, _| y.square()).into())]))
-    ///     })?
-    ///     .build()?;
-    /// assert_eq!(op.forward(&[&Tensor::from_vec(vec![3.0], [1])?])?.to_vec::<f64>()?, [9.0]);
-    /// # Ok::<(), minitensor::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of `write`. If the program is invalid, contains a row reduction, or has functions that no single dtype supports.
-    pub fn programs(
-        self,
-        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
-    ) -> Result<CustomOpBuilder> {
-        self.programs_from(None, write)
-    }
-
-    /// The first program is the one for `choice`.
-    pub(super) fn programs_from(
-        mut self,
-        choice: Option<Choice>,
-        write: impl Fn(&[Attr], &[bool]) -> Result<Program> + Send + Sync + 'static,
-    ) -> Result<CustomOpBuilder> {
-        self.op.shape = ShapeRule::Broadcast;
-        let made = self.first(choice, write)?;
-        let program = &made.first.1;
-        let dtypes = dtypes_of_elements(program).map_err(|e| e.context(format!("op '{}'", self.op.name)))?;
-        let op = &mut self.op;
-        let output = |(name, id): &(String, Id)| Output {
-            name: Cow::Owned(name.clone()),
-            dtype: dtype_of(program.instructions()[id.at()].kind()),
-            role: Role::Returned,
-            core: Core::Scalar,
-        };
-        op.inputs.to_mut().iter_mut().for_each(|input| input.dtype = DTypeRule::Generic(0));
-        op.outputs = program.outputs().iter().map(output).collect();
-        op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
-        let gives_numbers = op.outputs.iter().any(|output| output.dtype == DTypeRule::Generic(0));
-        op.backward = if gives_numbers { Backward::Program(Gradients::new()) } else { Backward::NotNeeded };
-        Ok(CustomOpBuilder { program: Some(made), ..self })
-    }
-
     /// Writes the first program: the one for `choice`, or for the defaults of attributes and no optional inputs.
     pub(super) fn first(
         &mut self,
@@ -205,19 +118,6 @@ impl CustomOpBuilder {
         let program = program.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         let has_choice = Choice::exists(op);
         Ok(Made { first: (choice, program), write: has_choice.then(|| Box::new(write) as Box<Write>) })
-    }
-
-    /// Restricts the dtypes of an op created from a program to these.
-    pub fn dtypes(mut self, dtypes: DTypeSet) -> Self {
-        self.op.generics.to_mut().iter_mut().for_each(|g| g.dtypes = g.dtypes.intersection(dtypes));
-        self
-    }
-
-    /// Declares the input at `index` of an op created from a program to be boolean. The program may use it only as the operand of
-    /// [`Truthy`](minitensor_kernels::program::Primitive::Truthy). An input of a row op must be a row.
-    pub fn mask(mut self, index: usize) -> Self {
-        self.op.inputs.to_mut()[index].dtype = DTypeRule::Fixed(DType::Bool);
-        self
     }
 
     /// The computation of one output from the inputs.

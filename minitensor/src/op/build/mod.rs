@@ -3,6 +3,8 @@
 #[cfg(feature = "engine")]
 mod builder;
 mod custom_op;
+#[cfg(feature = "engine")]
+mod elements;
 mod object;
 mod op_ref;
 #[cfg(feature = "engine")]
@@ -14,4 +16,4 @@ mod rows;
 pub use builder::CustomOpBuilder;
 pub use custom_op::{CustomOp, GradientFunction};
 #[cfg(feature = "engine")]
-pub use portable::{Portable, PortableCall, PortableGradient, PortableInput, PortableProgram};
+pub use portable::{Portable, PortableCall, PortableGradient, PortableInput, PortableOutput, PortableProgram};

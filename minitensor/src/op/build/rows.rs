@@ -67,7 +67,9 @@ impl CustomOpBuilder {
         let op = &mut self.op;
         let wrong = |op: &OpDef, what: String| Error::value(format!("op '{}': {what}", op.name));
         let dtypes = dtypes_of_rows(program).map_err(|e| e.context(format!("op '{}'", op.name)))?;
-        op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
+        if op.generics.is_empty() {
+            op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
+        }
         op.inputs.to_mut().iter_mut().for_each(|input| input.dtype = DTypeRule::Generic(0));
         op.outputs =
             program.outputs().iter().map(|(name, id)| output(name, program.instructions()[id.at()].kind())).collect();

@@ -161,10 +161,15 @@ impl LoadedOp {
 
     /// The program, which the plugin provides as JSON.
     pub fn program(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
-        let context = |error: Error| self.context(error.context("its program"));
-        let json = self.json(attrs).map_err(context)?;
-        let program = Program::from_json(&json).map_err(|e| Error::value(e.to_string()));
-        program.and_then(|program| check::program_names(op, &program).map(|()| program)).map_err(context)
+        let json = self.json(attrs).map_err(|error| self.context(error.context("its program")))?;
+        self.read_program(op, &json)
+    }
+
+    /// Reads the text of a program of the op.
+    pub fn read_program(&self, op: &OpDef, json: &str) -> Result<Program> {
+        let program = Program::from_json(json).map_err(|e| Error::value(e.to_string()));
+        let program = program.and_then(|program| check::program_names(op, &program).map(|()| program));
+        program.map_err(|error| self.context(error.context("its program")))
     }
 
     /// The text of the program.

@@ -283,9 +283,7 @@ fn example_of_program(op: &OpDef, loaded: LoadedOp) -> Result<()> {
     let example = Choice::example(op);
     let optional = op.inputs.iter().zip(&example.given).filter(|(input, _)| input.arity == Arity::Optional);
     let attrs: Vec<Attr> = example.attrs.iter().cloned().chain(optional.map(|(_, given)| Attr::Bool(*given))).collect();
-    if loaded.json(&attrs).is_err() {
-        return Ok(());
-    }
-    let program = loaded.program(op, &attrs)?;
+    let Ok(json) = loaded.json(&attrs) else { return Ok(()) };
+    let program = loaded.read_program(op, &json)?;
     example.check(op, &program, &op.program_arguments()).map_err(|e| e.context("its program"))
 }

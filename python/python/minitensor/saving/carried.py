@@ -17,6 +17,8 @@ __all__ = ["Carried", "Missing", "collect", "register"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _LOCK = threading.RLock()
+#: The parts of a definition with the dtypes of its variables.
+_DTYPES = ("dtypes", "dtypes_of_u")
 
 
 class Missing(NamedTuple):
@@ -123,8 +125,7 @@ def register(path: object, definitions: list[str]) -> Registered:
         replaced: list[CustomOp] = []
         seen: set[str] = set()
         for definition in definitions:
-            data = json.loads(definition)
-            op = _built(path, data)
+            op, data = _built(path, json.loads(definition))
             if op.name in seen:
                 raise FileError(f"'{path}': two ops have the name '{op.name}'; the file is damaged, save it again")
             seen.add(op.name)
@@ -132,11 +133,11 @@ def register(path: object, definitions: list[str]) -> Registered:
             if _minitensor._op_identity(op.name) is None:
                 new[op.name] = op, data
             elif loaded is None or not loaded.is_registered:
-                _expect_equal(path, op.name, definition)
+                _expect_equal(path, op.name, data)
             elif (merged := _merged(own, data)) is None:
                 _refuse(path, op.name, "the definitions in their files differ")
             elif merged != own:
-                new[op.name] = _built(path, merged), merged
+                new[op.name] = _built(path, merged)
                 replaced.append(loaded)
         ops = [op for op, _ in new.values()]
         _unregister_ops(replaced)
@@ -150,9 +151,11 @@ def register(path: object, definitions: list[str]) -> Registered:
         return Registered(ops, replaced, before)
 
 
-def _built(path: object, definition: Any) -> CustomOp:
+def _built(path: object, definition: Any) -> tuple[CustomOp, dict[str, Any]]:
+    """Returns the op of a definition, and the definition as this version writes it."""
     try:
-        return _minitensor._op_from_json(json.dumps(definition))
+        text = json.dumps(definition)
+        return _minitensor._op_from_json(text), json.loads(_minitensor._op_json_rewritten(text))
     except Exception as error:
         name = definition.get("name") if isinstance(definition, dict) else None
         raise FileError(f"'{path}': the definition of op '{str(name)[:80]}' is malformed: {error}") from None
@@ -160,7 +163,7 @@ def _built(path: object, definition: Any) -> CustomOp:
 
 def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
     """Returns a definition with the programs of both; None if anything else differs."""
-    varying = {"doc", "programs", "gradient"}
+    varying = {"doc", *_DTYPES, "programs", "gradient"}
     if any(a[part] != b[part] for part in a.keys() - varying) or a["gradient"]["kind"] != b["gradient"]["kind"]:
         return None
     gradient = a["gradient"]
@@ -178,14 +181,16 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
             programs.append(program)
         elif same != [program]:
             return None
-    return a | {"gradient": gradient, "programs": programs}
+    # Older versions wrote fewer dtypes.
+    dtypes = {part: a[part] and [*a[part], *(d for d in b[part] or [] if d not in a[part])] for part in _DTYPES}
+    return a | dtypes | {"gradient": gradient, "programs": programs}
 
 
-def _expect_equal(path: object, name: str, definition: str) -> None:
-    """Raises FileError unless the registered op of this name has the same definition."""
+def _expect_equal(path: object, name: str, definition: dict[str, Any]) -> None:
+    """Raises FileError unless the registered op of this name has the same definition, and all dtypes of it."""
     try:
-        own = _minitensor._op_to_json_like(name, definition)
-        differing = _difference(json.loads(own), json.loads(definition))
+        own = _minitensor._op_to_json_like(name, json.dumps(definition))
+        differing = _difference(json.loads(own), definition)
     except ValueError as error:
         differing = str(error)
     if differing:
@@ -203,7 +208,12 @@ def _refuse(path: object, name: str, differing: str) -> NoReturn:
 
 def _difference(own: dict[str, Any], other: dict[str, Any]) -> str | None:
     """Returns the part of a definition that differs, if one does. Documentation does not count."""
-    for part in own:
-        if part != "doc" and own[part] != other.get(part):
+    for part in [part for part in own if part not in {"doc", *_DTYPES, "gradient"}]:
+        if own[part] != other[part]:
             return f"their {part} differ"
-    return None
+    if any(not set(own[part] or []) >= set(other[part] or []) for part in _DTYPES):
+        return "their dtypes differ"
+    gradients = own["gradient"], other["gradient"]
+    if [gradient["kind"] for gradient in gradients] == ["op", "op"] and gradients[0]["wrt"] == gradients[1]["wrt"]:
+        return _difference(gradients[0]["op"], gradients[1]["op"])
+    return None if gradients[0] == gradients[1] else "their gradients differ"
