@@ -1,9 +1,7 @@
 //! The vector-Jacobian product of a program: the program evaluated with dual numbers of symbols, once for each input. For long programs with
 //! several inputs, such as derivatives of derivatives, one sweep in reverse order computes all gradients ([`reverse`](super::reverse)).
 
-use super::{
-    Algebra, Id, Instruction, Output, Primitive, Program, Scalar, ScalarValue, Symbol, ValueType, Variable,
-};
+use super::{Algebra, Id, Instruction, Output, Primitive, Program, Scalar, ScalarValue, Symbol, ValueType, Variable};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Field, Num, lit};
 
