@@ -32,6 +32,19 @@ impl Adjoint {
 }
 
 impl Program {
+    /// For each instruction, whether its value differs along a row, rather than being one number for the row.
+    pub(super) fn varying_instructions(&self) -> Vec<bool> {
+        let mut varies = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            varies.push(match instruction {
+                Instruction::Input(_) | Instruction::Row(..) | Instruction::Position => true,
+                Instruction::Reduce(reduction, _) => reduction.is_running(),
+                other => other.operands().iter().any(|(id, _)| varies[id.at()]),
+            });
+        }
+        varies
+    }
+
     /// The gradients of the variables `wrt`, as [`Program::vjp_of_rows`] describes. `values` has the value of each instruction, `nodes` the
     /// functions of rows, and `cotangents` those of outputs, each with whether it has one value for each element.
     pub(super) fn swept(

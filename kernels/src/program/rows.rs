@@ -21,19 +21,6 @@ impl Program {
         self.outputs.iter().map(|(_, id)| varies[id.at()]).collect()
     }
 
-    /// The same for each instruction.
-    pub(super) fn varying_instructions(&self) -> Vec<bool> {
-        let mut varies = Vec::with_capacity(self.instructions.len());
-        for instruction in &self.instructions {
-            varies.push(match instruction {
-                Instruction::Input(_) | Instruction::Row(..) | Instruction::Position => true,
-                Instruction::Reduce(reduction, _) => reduction.is_running(),
-                other => other.operands().iter().any(|(id, _)| varies[id.at()]),
-            });
-        }
-        varies
-    }
-
     /// The same program with only the inputs at the positions `rows`. Those at the positions `numbers` are the first uniforms, in this
     /// order.
     ///
