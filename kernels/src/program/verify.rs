@@ -25,7 +25,10 @@ impl Program {
     /// [`Program::write`] are valid; programs that are read from a text may not be.
     pub fn verify(&self) -> Result<(), Malformed> {
         if self.instructions.len() > MOST {
-            return Err(Malformed(format!("it has {} nodes, at most {MOST} are allowed", self.instructions.len())));
+            return Err(Malformed(format!(
+                "it has {} nodes, at most {MOST} are allowed; reduce the number of turns of its loops, or write it for cells",
+                self.instructions.len()
+            )));
         }
         for (at, instruction) in self.instructions.iter().enumerate() {
             let malformed = |fault: String| Err(Malformed(format!("node {at} {fault}")));

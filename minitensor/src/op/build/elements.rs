@@ -139,7 +139,7 @@ impl CustomOpBuilder {
     /// let op = CustomOpBuilder::from_program("quantized", body)?.dtypes(minitensor::DTypeSet::FLOAT);
     /// let op = op.output_dtype(0, DType::I8).build()?;
     /// let steps = op.forward(&[&Tensor::from_vec(vec![0.26, 100.0], [2])?, &Tensor::from_vec(vec![0.5], [1])?])?;
-    /// assert_eq!((steps.dtype(), steps.to_vec::<f64>()?), (DType::I8, vec![1.0, 127.0]));
+    /// assert_eq!((steps.dtype(), steps.to_vec::<i8>()?), (DType::I8, vec![1, 127]));
     /// # Ok::<(), minitensor::Error>(())
     /// ```
     pub fn output_dtype(self, index: usize, dtype: DType) -> Self {
