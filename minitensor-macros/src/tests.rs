@@ -151,6 +151,18 @@ fn the_passes_of_a_row_body_are_counted() {
             "8usize",
             "(0usize, 3usize)",
         ),
+        // A condition selects what is assigned under it.
+        (
+            quote!({
+                let mut z = x;
+                if x > x.mean() {
+                    z = 1.0;
+                }
+                z.sum()
+            }),
+            "2usize",
+            "(2usize, 2usize)",
+        ),
         // What is made of attributes is known.
         (
             quote!({

@@ -8,9 +8,9 @@ use std::mem;
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, Ident, Member, Pat, Stmt};
+use syn::{Block, Expr, Ident, Member, Pat, Stmt, parse_quote};
 
-use super::{is_compound, mentions};
+use super::{Effects, is_compound, mentions};
 use crate::ast::{Op, text};
 
 /// The reductions of a body.
@@ -292,6 +292,15 @@ impl Walk {
                 let otherwise = scope.entry(name).or_insert(Passes::Static);
                 is_alike &= passes.is_like(otherwise);
                 *otherwise = mem::replace(otherwise, Passes::Static).join(passes);
+            }
+        }
+        if !is_known {
+            // The condition selects the value of each variable.
+            let otherwise: Option<Block> = branch.else_branch.as_ref().map(|(_, e)| parse_quote!({ #e }));
+            for (name, _) in Effects::of([Some(&branch.then_branch), otherwise.as_ref()].into_iter().flatten()).assigned
+            {
+                let known = self.get(&name).cloned().unwrap_or(Passes::Static);
+                self.assign(&parse_quote!(#name), known.join(condition.clone()));
             }
         }
         // A branch on a known condition may not run, and neither do its reductions and assignments.

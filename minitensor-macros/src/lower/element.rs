@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
                 if self.value(&mut inner.expr, None).is_static() {
                     self.value(&mut inner.index, None);
                     let (rt, table, at) = (self.rt, &inner.expr, without_parens(&inner.index));
-                    let lookup = quote_spanned!(inner.index.span()=> #rt::lookup(#at, &#table[..]));
+                    let lookup = quote_spanned!(inner.index.span()=> #rt::lookup(#at, #table.iter().as_slice()));
                     *expr = Expr::Verbatim(lookup);
                     return ValueKind::Data(None);
                 }

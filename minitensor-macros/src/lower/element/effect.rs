@@ -38,14 +38,14 @@ impl Lowering<'_> {
         if !effects.exits.is_empty() {
             match self.around.last() {
                 Some(Some(id)) => _ = self.ended.insert(*id),
-                Some(None) => effects.errors.push(error(&branch.if_token, &messages::ENDS_ON_DATA, &[])),
+                Some(None) => effects.errors.push(error(branch.if_token, &messages::ENDS_ON_DATA, &[])),
                 None => effects.errors.append(&mut effects.exits),
             }
         }
         effects.errors.append(&mut effects.returns);
         let names: Vec<Ident> = effects.assigned.iter().map(|(name, _)| name.clone()).collect();
         if lacks_else || names.is_empty() && effects.exits.is_empty() && effects.errors.is_empty() {
-            effects.errors.push(error(&branch.if_token, &messages::IF_WITHOUT_ELSE, &[]));
+            effects.errors.push(error(branch.if_token, &messages::IF_WITHOUT_ELSE, &[]));
         }
         let mut to = vec![];
         for (name, mistake) in effects.assigned {
