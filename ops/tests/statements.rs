@@ -46,6 +46,28 @@ both! {
         (least - most, if swapped { 1.0 } else { -1.0 })
     }
 
+    /// A variable without a first value.
+    fn assigned_later(x, z;) -> (f64, T) {
+        let mut y;
+        let mut w;
+        if x > z {
+            y = x;
+            w = 1.0;
+        } else {
+            if z > 1.0 {
+                y = z;
+            } else {
+                y = x * z;
+            }
+            w = 2.0;
+        }
+        if y > 2.0 {
+            w += y;
+            y -= 1.0;
+        }
+        y * w
+    }
+
     /// Conditions within conditions.
     fn nested(x, z;) -> (f64, T) {
         let mut y = 0.0 * x * z;
@@ -223,6 +245,8 @@ fn pairs(f: impl Fn(f64, f64) -> (f64, f64)) -> Vec<Vec<f64>> {
 fn every_element_takes_its_own_branch() {
     assert_eq!(results(&limited::op(), &[&X], &[]), [X.map(plain::limited)]);
     assert_eq!(results(&ordered::op(), &[&X, &Z], &[]), pairs(plain::ordered));
+    let later: Vec<f64> = X.iter().zip(Z).map(|(x, z)| plain::assigned_later(*x, z)).collect();
+    assert_eq!(results(&assigned_later::op(), &[&X, &Z], &[]), [later]);
     let nested: Vec<f64> = X.iter().zip(Z).map(|(x, z)| plain::nested(*x, z)).collect();
     assert_eq!(results(&nested::op(), &[&X, &Z], &[]), [nested]);
 }

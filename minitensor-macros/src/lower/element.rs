@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Expr, UnOp, parse_quote};
+use syn::{Block, Expr, Ident, UnOp, parse_quote};
 
 use crate::ast::Elem;
 use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
@@ -35,6 +35,8 @@ pub struct Lowering<'a> {
     loops: usize,
     /// The loops around the current expression. `None` for those without a bound.
     around: Vec<Option<usize>>,
+    /// The variables that were declared without a value, and not assigned since.
+    unset: Vec<Ident>,
     /// Whether the next block or expression is the result of the function.
     is_tail: bool,
     /// The number of branches around the current expression of which one is selected.
@@ -55,6 +57,7 @@ impl<'a> Lowering<'a> {
             ended,
             loops: 0,
             around: vec![],
+            unset: vec![],
             is_tail: false,
             selected: 0,
             closures: 0,
@@ -364,6 +367,9 @@ impl<'a> Lowering<'a> {
 
     /// The right side of an assignment to `left`.
     fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
+        if let Expr::Path(path) = place {
+            self.unset.retain(|name| !path.path.is_ident(name));
+        }
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.
             ValueKind::Data(Some(_)) if matches!(self.certain(right), Some(Certain::Mask(_))) => None,

@@ -271,12 +271,16 @@ fn copy_all(assigned: &[Vec<Ident>], condition: &mut Expr, then: &mut Block, oth
         *condition = parse_quote!({ #(let _ = &mut #names;)* #condition });
     }
     let blocks = [Some(then), block_of(otherwise)].into_iter().flatten();
-    blocks.zip(assigned).for_each(|(block, names)| copy(names, block));
+    blocks.zip(assigned).for_each(|(block, names)| copy(names, &[], block));
 }
 
-/// Lets a block assign copies of variables.
-pub fn copy(names: &[Ident], block: &mut Block) {
-    block.stmts.splice(..0, names.iter().map(|name| parse_quote!(#[allow(unused_assignments)] let mut #name = #name;)));
+/// Lets a block assign copies of variables. Those in `unset` have no value yet.
+pub fn copy(names: &[Ident], unset: &[Ident], block: &mut Block) {
+    let copied = |name: &Ident| match unset.contains(name) {
+        true => parse_quote!(#[allow(unused_mut)] let mut #name;),
+        false => parse_quote!(#[allow(unused_assignments)] let mut #name = #name;),
+    };
+    block.stmts.splice(..0, names.iter().map(copied));
 }
 
 /// The final expression of a block.

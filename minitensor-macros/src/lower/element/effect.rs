@@ -59,17 +59,20 @@ impl Lowering<'_> {
             return placeholder();
         }
         let result = if let [only] = &names[..] { quote!(#only) } else { quote!((#(#names),*)) };
+        let unset = self.unset.clone();
         for block in [&mut *then, &mut otherwise] {
             let own: Vec<Ident> = Effects::of([&*block]).assigned.into_iter().map(|(name, _)| name).collect();
+            self.unset.clone_from(&unset);
             self.block(block, None);
             if let Some(Stmt::Expr(last, semi @ None)) = block.stmts.last_mut()
                 && !matches!(last, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) | Expr::If(_) | Expr::Block(_))
             {
                 *semi = Some(Default::default());
             }
-            copy(&own, block);
+            copy(&own, &unset, block);
             block.stmts.push(Stmt::Expr(Expr::Verbatim(result.clone()), None));
         }
+        self.unset.retain(|name| !names.contains(name));
         let span = branch.if_token.span();
         let value = match &to[..] {
             [Elem::Generic(_) | Elem::Any] => {

@@ -46,6 +46,10 @@ impl Lowering<'_> {
             // Declared without a value and assigned later. It is assumed to be data.
             let value = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
             self.scopes.bind_pattern(&local.pat, value, Some(id));
+            let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
+            if let Pat::Ident(name) = pattern {
+                self.unset.push(name.ident.clone());
+            }
             return;
         };
         if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
