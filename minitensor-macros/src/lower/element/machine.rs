@@ -62,7 +62,26 @@ const REDUCTIONS: &[&str] = &["sum", "sum_map", "prod", "dot"];
 impl Lowering<'_> {
     /// Whether a static value is not certain to be a number, in a body of machine numbers.
     pub fn is_unknown(&self, expr: &Expr, value: ValueKind) -> bool {
-        self.head.is_machine() && value != ValueKind::Float && !is_number(expr)
+        self.head.is_machine() && value != ValueKind::Float && !self.is_number(expr)
+    }
+
+    /// A number without a suffix, which the compiler does not know the type of, or a constant, which cannot have a generic type.
+    fn is_number(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Path(path) => {
+                let is_local = path.path.get_ident().is_some_and(|name| self.scopes.get(name).is_some());
+                !is_local && path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string()))
+            }
+            Expr::Index(inner) => matches!(&*inner.expr, Expr::Path(_)) && self.is_number(&inner.expr),
+            Expr::Lit(lit) => match &lit.lit {
+                syn::Lit::Int(int) => int.suffix().is_empty(),
+                syn::Lit::Float(float) => float.suffix().is_empty(),
+                _ => false,
+            },
+            Expr::Unary(unary) => self.is_number(&unary.expr),
+            Expr::Paren(inner) => self.is_number(&inner.expr),
+            _ => false,
+        }
     }
 
     /// The dtype variable in the type of a `let` that holds many elements: `Vec<T>`, `[T; 4]`, `&[T]`.
@@ -156,6 +175,10 @@ impl Lowering<'_> {
                 }
                 match (name.as_str(), first) {
                     ("fold", Some(data @ ValueKind::Data(_))) => data,
+                    // A function of a number, such as `(n as f64).sqrt()`.
+                    (name, _) if receiver == ValueKind::Float && returns_element(renamed(name, call.args.len())) => {
+                        receiver
+                    }
                     _ => match items {
                         Item::One(ValueKind::Data(variable)) => ValueKind::Many(variable),
                         _ => ValueKind::Static,
@@ -208,16 +231,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A number without a suffix, which the compiler does not know the type of.
-fn is_number(expr: &Expr) -> bool {
-    match expr {
-        Expr::Lit(lit) => match &lit.lit {
-            syn::Lit::Int(int) => int.suffix().is_empty(),
-            syn::Lit::Float(float) => float.suffix().is_empty(),
-            _ => false,
-        },
-        Expr::Unary(unary) => is_number(&unary.expr),
-        Expr::Paren(inner) => is_number(&inner.expr),
-        _ => false,
-    }
+/// Whether a name is one of a constant: `FRAC_1_SQRT_2`.
+fn is_constant(name: &str) -> bool {
+    name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
