@@ -358,3 +358,37 @@ fn long_programs_have_higher_derivatives() {
         opcheck(&op, &[]).into_result().unwrap_or_else(|e| panic!("{}: {e}", op.name));
     }
 }
+
+/// A rounded number with the gradient of the number.
+#[custom_op]
+pub fn rounded<T: Float>(x: T) -> T {
+    x + (x.round() - x).detach()
+}
+
+/// A recurrence of which only the last step has a gradient.
+#[custom_op(shape = (x: [.., n]) -> [..])]
+pub fn last_step<T: Float>(x: &[T], out: &mut T) {
+    let mut sum: T = 0.0;
+    for x in x {
+        sum = sum.detach() * *x + *x * *x;
+    }
+    *out = sum;
+}
+
+#[test]
+fn a_detached_number_has_no_gradient() {
+    use minitensor::autograd::grad;
+    let gradient = |op: &OpRef, x: &Tensor| {
+        let y = dispatch(op, &[Arg::Tensor(x)], &[]).unwrap().into_vec();
+        let cotangent = Tensor::full(y[0].shape().clone(), 1.0.into(), y[0].dtype(), y[0].device()).unwrap();
+        let found = grad(&y, std::slice::from_ref(x), &[Some(cotangent)], Default::default()).unwrap();
+        (y[0].to_vec::<f64>().unwrap(), found[0].as_ref().unwrap().to_vec::<f64>().unwrap())
+    };
+    let x = Tensor::from_vec(vec![0.25, 1.75, -2.5], [3]).unwrap().with_requires_grad().unwrap();
+    assert_eq!(gradient(&rounded::op(), &x), (vec![0.0, 2.0, -2.0], vec![1.0; 3]));
+    // More cells than are computed side by side, with different numbers.
+    let values: Vec<f64> = (0..400).map(|k| f64::from(k % 7) - 2.0).collect();
+    let x = Tensor::from_vec(values.clone(), [200, 2]).unwrap().with_requires_grad().unwrap();
+    let expected = values.chunks(2).flat_map(|cell| [0.0, cell[0] * cell[0] + 2.0 * cell[1]]);
+    assert_eq!(gradient(&last_step::op(), &x).1, expected.collect::<Vec<f64>>());
+}

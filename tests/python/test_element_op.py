@@ -243,3 +243,15 @@ def test_a_notebook_cell_can_be_run_again():
 def test_a_conflict_of_names_is_an_error():
     with pytest.raises(ValueError, match="'swish'"):
         mt.element_op(name="swish")(lambda x: x)
+
+
+def test_a_detached_number_has_no_gradient():
+    @mt.element_op
+    def element_test_rounded(x):
+        """Rounds, with the gradient of the identity."""
+        return x + (mt.ops.round(x) - x).detach()
+
+    x = mt.Tensor([0.25, 1.75, -2.5], requires_grad=True)
+    y = element_test_rounded(x)
+    assert y.tolist() == [0.0, 2.0, -2.0]
+    assert mt.grad(y.sum(), x)[0].tolist() == [1.0, 1.0, 1.0]

@@ -35,6 +35,7 @@ functions! {
     Num, false {
         Add(x, y) = x + y; Subtract(x, y) = x - y; Multiply(x, y) = x * y; Negative(x) = x.negative();
         Square(x) = x.square(); Chain(x, y) = x.chain(y); Powi(x; n) = x.powi(n);
+        Detach(x) = x.detach();
     }
     Num, true { Pow(x, y) = x.pow(y); ExponentSlope(x) = x.exponent_slope(); }
     Real, false {

@@ -164,7 +164,7 @@ macro_rules! tests {
 
 impl<S: Differentiable> Num for Traced<S> {
     methods! {
-        negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain;
+        negative(self) = Negative; square(self) = Square; conj(self) = Conj; detach(self) = Detach; chain(self, tangent) = Chain;
         pow(self, y) = Pow; exponent_slope(self) = ExponentSlope;
     }
     fn powi(self, exponent: i64) -> Self {

@@ -190,6 +190,10 @@ impl<S: Num> Num for Dual<S> {
         Dual { value: power, tangent: by_base.chain(self.tangent) + by_exponent.chain(exponent.tangent) }
     }
     #[inline(always)]
+    fn detach(self) -> Self {
+        Dual::constant_of(self.value.detach())
+    }
+    #[inline(always)]
     fn exponent_slope(self) -> Self {
         Dual { value: self.value.exponent_slope(), tangent: self.value.powi(-1).chain(self.tangent) }
     }

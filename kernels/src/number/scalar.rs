@@ -119,6 +119,11 @@ pub trait Num:
     /// The derivative of a power by its exponent, divided by the power: the natural logarithm of `self`. Returns 0 for
     /// integers, which have no derivatives.
     fn exponent_slope(self) -> Self;
+    /// The same number, but gradients don't flow through it.
+    #[inline(always)]
+    fn detach(self) -> Self {
+        self
+    }
     /// `self · tangent`, the step of the chain rule from a derivative to a tangent. A tangent of exactly 0 contributes
     /// 0, even if the derivative is infinite or NaN.
     #[inline(always)]

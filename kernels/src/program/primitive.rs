@@ -269,6 +269,7 @@ macro_rules! floats {
             fn apply_powi(self, exponent: i64) -> Option<Self> { Some(Num::powi(self, exponent)) }
             fn apply_polygamma(self, order: u32) -> Option<Self> { Some(Float::polygamma(self, order)) }
             fn apply_epsilon() -> Option<Self> { Some(Self::epsilon()) }
+            fn apply_detach(self) -> Self { self.detach() }
         }
     )*};
 }

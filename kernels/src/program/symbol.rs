@@ -184,6 +184,9 @@ macro_rules! tests {
 }
 
 impl Num for Symbol {
+    fn detach(self) -> Self {
+        Symbol(push(Instruction::Detach(self.0)))
+    }
     numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; pow(self, y) = Pow; exponent_slope(self) = Log; }
     fn powi(self, exponent: i64) -> Self {
         Symbol(push(Instruction::Powi(self.0, exponent)))
@@ -292,8 +295,5 @@ impl Row for Symbol {
     }
     fn to_index(self) -> Symbol {
         self.detach()
-    }
-    fn detach(self) -> Self {
-        Symbol(push(Instruction::Detach(self.0)))
     }
 }

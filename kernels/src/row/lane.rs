@@ -172,10 +172,6 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
         let origin = Origin { depth: 0, varies: true, nil: false, scope: Some(scope) };
         LaneMask { truth: scope.position as i64 == index, origin }
     }
-    #[inline(always)]
-    fn detach(self) -> Self {
-        self
-    }
 }
 
 /// Dual numbers over a row. The derivative of a reduction is 1 if it is the variable and 0 otherwise; the tangent of
@@ -212,10 +208,6 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
     #[inline(always)]
     fn stands_at(self, index: i64) -> LaneMask<'s, T, P> {
         self.value.stands_at(index)
-    }
-    #[inline(always)]
-    fn detach(self) -> Self {
-        Dual::constant_of(self.value)
     }
 }
 

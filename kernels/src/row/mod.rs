@@ -161,8 +161,6 @@ pub trait Row: Float {
     fn stands_at(self, index: Self::Index) -> Self::Mask;
     /// This number as a position in a row. Precompiled bodies do not have it.
     fn to_index(self) -> Self::Index;
-    /// The same number, but gradients don't flow through it.
-    fn detach(self) -> Self;
 
     /// The sum of all elements; 0 for an empty row.
     #[inline(always)]

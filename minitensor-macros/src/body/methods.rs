@@ -3,7 +3,7 @@
 /// The methods that return elements, by the trait that has them.
 pub const METHODS: &[(&str, &[&str])] = &[
     ("Element", &["zero", "one", "select", "constant"]),
-    ("Num", &["square", "conj", "powi", "pow", "negative", "chain", "times", "exponent_slope"]),
+    ("Num", &["square", "conj", "powi", "pow", "negative", "detach", "chain", "times", "exponent_slope"]),
     (
         "Real",
         &[
@@ -83,7 +83,6 @@ pub const ROW_METHODS: &[(&str, usize)] = &[
     ("reverse_cumsum", 0),
     ("count", 0),
     ("position", 0),
-    ("detach", 0),
     ("to_index", 0),
     ("reverse", 0),
     ("cumprod", 0),

@@ -63,8 +63,9 @@ impl<'a> Visit<'a> for Body<'_> {
         if let Some(tensor) = self.tensor(&e.receiver) {
             let (name, given) = (e.method.to_string(), e.args.len());
             let ours = renamed(&name, given);
-            let reduces = name != "detach" && ROW_METHODS.iter().any(|(row, _)| *row == name);
-            if returns_element(ours) || reduces {
+            let is_of_elements = returns_element(ours) || ROW_METHODS.iter().any(|(row, _)| *row == name);
+            // A tensor has this method, too.
+            if is_of_elements && name != "detach" {
                 return self.diag.error(&e.method, &messages::TENSOR_METHOD, &[&tensor, &name, &ours]);
             }
         }

@@ -358,7 +358,7 @@ class Element:
             raise AttributeError(name)
         if name in _FUNCTIONS:
             return lambda *args: self._trace.apply(name, self, *args)
-        if self._trace.is_of_rows and name in _row_functions():
+        if (self._trace.is_of_rows or name == "detach") and name in _row_functions():
             return functools.partial(self._of_row, name)
         if _minitensor._op_identity(name) is None:
             raise AttributeError(f"op '{self._trace.op}': there is no function '{name}' of elements")
