@@ -158,6 +158,43 @@ def test_a_forked_child_works_while_threads_of_the_parent_run():
     assert (done.returncode, done.stdout) == (0, "survived\n"), done.stderr[-3000:]
 
 
+HOOKS_OF_OTHERS = """
+import os
+import threading
+import time
+
+# Python runs these between the fork and the hooks of a module that is imported later, without the GIL.
+os.register_at_fork(before=lambda: time.sleep(0.05), after_in_parent=lambda: time.sleep(0.05))
+
+import minitensor as mt
+
+stopped = threading.Event()
+
+
+def look():
+    while not stopped.is_set():
+        mt.list_custom_ops_py()
+
+
+thread = threading.Thread(target=look)
+thread.start()
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if "swish" in mt.list_custom_ops_py() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+stopped.set()
+thread.join()
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_fork_does_not_wait_for_a_thread_that_runs_between_hooks_of_others():
+    done = subprocess.run([sys.executable, "-c", HOOKS_OF_OTHERS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-3000:]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_ctrl_c_reaches_the_thread_that_forked():
     code = """
