@@ -151,7 +151,7 @@ fn the_passes_of_a_row_body_are_counted() {
             "8usize",
             "(0usize, 3usize)",
         ),
-        // A condition selects what is assigned under it.
+        // A variable that is assigned under a condition depends on the condition.
         (
             quote!({
                 let mut z = x;

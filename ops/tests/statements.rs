@@ -1,4 +1,4 @@
-//! Statements under a condition on data do what the same Rust code does for each element.
+//! Statements under a condition on data have the effect of the same Rust code on each element.
 
 use minitensor::op::Arg;
 use minitensor::prelude::*;

@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 import torch_ir_calls as calls
-from minitensor.ir import native, running
+from minitensor.ir import native
 from minitensor.torch_ir.fallback import find_op
 from torch_ir_rows import ROWS
 from torch_ir_samples import OPS, is_compared, own_samples
@@ -26,19 +26,11 @@ REFUSED = (
 def refused_or_compared(op, args, kwargs, results):
     """Whether the rule computes the call. Raises AssertionError if it differs from PyTorch."""
     given = calls.flat([*args, *kwargs.values()])
-    graph, tensors = calls.one_call(op, args, kwargs, results)
-    node = graph.nodes[0]
-    step = native.native(node)
-    if step is None or not calls.is_memory_known(op, args):
+    computed = calls.computed(op, args, kwargs, results, REFUSED)
+    if computed is None:
         return False
-    try:
-        named = {m.name: running.to_minitensor(t) for m, t in zip(graph.inputs, tensors, strict=True)}
-        found = running._computed(node, step, named, {})
-    except running.IRError as error:
-        assert any(reason in str(error) for reason in REFUSED), f"{node}: {error}"
-        return False
+    node, found = computed
     for result, wanted in zip(found, results, strict=True):
-        result = running.to_torch(result)
         assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
         if not is_compared(op, given):
             continue

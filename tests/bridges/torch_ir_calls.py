@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from minitensor.ir import native, running
 from minitensor.torch_ir.analyzer import analyze, meta_of, op_type_of
 from torch import fx
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -59,3 +60,22 @@ class Recorder(TorchDispatchMode):
         if not op._schema.is_mutable and is_memory_known(op, args):
             self.calls.append((op, *kept, [t.clone() for t in flat(results)]))
         return results
+
+
+def computed(op, args, kwargs, results, refused):
+    """Returns the node of a call, and the results of its rule.
+
+    None if the rule leaves the call to PyTorch, or refuses it for one of the reasons `refused`. Another refusal is an
+    AssertionError.
+    """
+    graph, tensors = one_call(op, args, kwargs, results)
+    node = graph.nodes[0]
+    step = native.native(node)
+    if step is None or not is_memory_known(op, args):
+        return None
+    try:
+        named = {m.name: running.to_minitensor(t) for m, t in zip(graph.inputs, tensors, strict=True)}
+        return node, [running.to_torch(t) for t in running._computed(node, step, named, {})]
+    except running.IRError as error:
+        assert any(reason in str(error) for reason in refused), f"{node}: {error}"
+        return None

@@ -154,10 +154,15 @@ print("survived")
 """
 
 
+def ends(code: str, said: str, seconds: int) -> None:
+    """Asserts that a process succeeds with this output."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds)
+    assert (done.returncode, done.stdout) == (0, said), done.stderr[-3000:]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_forked_child_works_while_threads_of_the_parent_run():
-    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=600)
-    assert (done.returncode, done.stdout) == (0, "survived\n"), done.stderr[-3000:]
+    ends(FORK, said="survived\n", seconds=600)
 
 
 HOOKS_OF_OTHERS = """
@@ -193,8 +198,7 @@ print("done")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_fork_does_not_wait_for_a_thread_that_runs_between_hooks_of_others():
-    done = subprocess.run([sys.executable, "-c", HOOKS_OF_OTHERS], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-3000:]
+    ends(HOOKS_OF_OTHERS, said="done\n", seconds=120)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

@@ -1,4 +1,4 @@
-//! [`Effects`]: what a branch does besides computing a value.
+//! [`Effects`]: the assignments and exits of a branch.
 
 use syn::visit::{self, Visit};
 use syn::{

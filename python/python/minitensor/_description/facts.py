@@ -7,7 +7,7 @@ from typing import Any
 
 
 def facts(description: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns what a page of an op shows below its documentation."""
+    """Returns the facts that a page shows below the documentation of an op."""
     rows = [
         ("shape", description["shape_rule"]),
         ("dtypes", _dtypes(description)),

@@ -97,7 +97,7 @@ class IR:
     def run_with_updates(self, inputs: Any, weights: Any = None) -> tuple[list[Any], dict[str, Any]]:
         """Computes the results, and the new values of the weights and inputs that the model changes, by name.
 
-        The weights and inputs stay what they are. For a model in training mode, the new values are the running
+        The weights and inputs do not change. For a model in training mode, the new values are the running
         statistics, for example: `weights.update(updates)`, or `model.load_state_dict(updates, strict=False)`.
         """
         return running.Program(self, weights, jit=False).with_updates(inputs)

@@ -113,7 +113,7 @@ class Program:
     def with_updates(self, inputs: Any) -> tuple[list[Any], dict[str, Any]]:
         """Computes the results and the new values of weights and inputs. See `IR.run_with_updates`.
 
-        The weights of the program stay what they are.
+        The weights of the program do not change.
         """
         found = self._run(inputs, True)
         count = len(self.ir.outputs)

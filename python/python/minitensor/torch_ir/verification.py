@@ -16,7 +16,7 @@ __all__ = ["verify"]
 def verify(
     ir: IR, model: torch.nn.Module, inputs: Any, *, rtol: float = 1e-5, atol: float = 1e-5, jit: bool = False
 ) -> float:
-    """Runs an IR and its model, and returns the largest difference of their results, and of what they change.
+    """Runs an IR and its model. Returns the largest difference of their results and changed buffers.
 
     `inputs` are arguments of the model. Raises IRError if a result differs by more than `atol + rtol * largest`, where
     `largest` is the largest element of the result. Weights and inputs that the model changes are restored.

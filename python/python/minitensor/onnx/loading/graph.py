@@ -48,7 +48,7 @@ class Node:
         return f"node {shown} ({op})"
 
     def kept(self, make: Callable[[], Any]) -> Any:
-        """Returns what a rule computes from the attributes. It is computed once."""
+        """Returns the result of `make`, a function of the attributes only. It is called once."""
         if self._kept is None:
             self._kept = make()
         return self._kept

@@ -1,4 +1,4 @@
-"""What the arguments of operators must be, as tables.
+"""The conditions on the arguments of operators, as tables.
 
 Conditions on attributes alone are checked when a model is loaded, and those that read the inputs in each run. What is
 not here is checked by the ops of minitensor, such as whether shapes broadcast.

@@ -1,4 +1,4 @@
-"""`Condition`: what an argument of an operator must be, and how an error says it."""
+"""`Condition`: a requirement on an argument of an operator, with its error message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 #: Inputs with at most this many elements are read as numbers.
 _MOST_NUMBERS = 64
 
-#: An expectation: None if it is met, or else what the argument must be.
+#: Returns None if the argument is valid, and otherwise a description of valid arguments.
 Expectation = Callable[[Any, "Arguments"], str | None]
 
 
@@ -75,7 +75,7 @@ class Condition:
     is_of_run: bool
 
     def problem(self, arguments: Arguments) -> str | None:
-        """What is wrong with the argument; None if nothing is, or if it is not given."""
+        """Returns the error message; None if the argument is valid or absent."""
         value = arguments[self.name]
         if value is None:
             return None

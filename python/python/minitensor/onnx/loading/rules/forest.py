@@ -102,7 +102,7 @@ def members(modes: Known, values: Sequence[float]) -> dict[int, list[float]]:
 
 @dataclass(frozen=True)
 class Weights:
-    """What the leaves of a forest contribute to each target."""
+    """The weights of the leaves of a forest, for each target."""
 
     leaves: Known
     targets: Known

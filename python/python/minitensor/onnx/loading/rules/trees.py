@@ -94,8 +94,10 @@ class _Table:
         return Weights(self._places(self._pairs(kind)), targets, values, (len(self._at), count))
 
 
-def _base(base_values: list[float] | None, base_values_as_tensor: Value) -> list[float]:
-    return [float(value) for value in _array(base_values, base_values_as_tensor)]
+def _based(scores: Tensor, base_values: list[float] | None, base_values_as_tensor: Value) -> Tensor:
+    """Adds the base value of each target to its scores."""
+    base = [float(value) for value in _array(base_values, base_values_as_tensor)]
+    return scores + tensor(np.array(base)).astype(scores.dtype) if base else scores
 
 
 @rule("TreeEnsembleRegressor", domain=DOMAIN)
@@ -131,8 +133,7 @@ def _tree_ensemble_regressor(
 
     forest, weights = node.kept(make)
     found = _aggregated(weights, forest.leaves(_floats(x)), aggregate_function)
-    base = _base(base_values, base_values_as_tensor)
-    found = found + tensor(np.array(base)).astype(found.dtype) if base else found
+    found = _based(found, base_values, base_values_as_tensor)
     return ops.astype(TRANSFORMS[post_transform](found), "float32")
 
 
@@ -171,8 +172,7 @@ def _tree_ensemble_classifier(
 
     forest, weights = node.kept(make)
     found = weights.total(forest.leaves(_floats(x)))
-    base = _base(base_values, base_values_as_tensor)
-    found = found + tensor(np.array(base)).astype(found.dtype) if base else found
+    found = _based(found, base_values, base_values_as_tensor)
     ids = set(class_ids)
     if count == 2 and len(ids) == 1:
         # The scores of one class determine those of both, and the label.
