@@ -27,18 +27,16 @@ const _: () = {
         attrs: &[__private::Attr],
     ) -> __private::Result<__private::Program> {
         type T = __private::Symbol;
-        __private::Ok(
-            __private::Program::write(
-                &["x"],
-                &["lo", "hi"],
-                |inputs, uniforms| {
-                    let input0 = inputs[0usize];
-                    let attr0 = uniforms[0usize];
-                    let attr1 = uniforms[1usize];
-                    let (output0,) = { (clamp::<T>(input0, attr0, attr1),) };
-                    __private::vec![__private::named("out", output0)]
-                },
-            ),
+        __private::program(
+            &["x"],
+            &["lo", "hi"],
+            |inputs, uniforms| {
+                let input0 = inputs[0usize];
+                let attr0 = uniforms[0usize];
+                let attr1 = uniforms[1usize];
+                let (output0,) = { (clamp::<T>(input0, attr0, attr1),) };
+                __private::vec![__private::named("out", output0)]
+            },
         )
     }
     unsafe fn __clamp_loop<T: __private::Real + __private::Machine>(

@@ -20,23 +20,21 @@ const _: () = {
         attrs: &[__private::Attr],
     ) -> __private::Result<__private::Program> {
         let has1 = __private::attr::<__private::bool>(attrs, 1usize)?;
-        __private::Ok(
-            __private::Program::write(
-                &["x", "weight"],
-                &["eps"],
-                |inputs, uniforms| {
-                    let &[input0, input1] = inputs else { return __private::vec![] };
-                    let &[attr0] = uniforms else { return __private::vec![] };
-                    let (output0,) = {
-                        (
-                            rms_norm::<
-                                __private::Symbol,
-                            >(input0, has1.then_some(input1), attr0),
-                        )
-                    };
-                    __private::vec![__private::named("out", output0)]
-                },
-            ),
+        __private::program(
+            &["x", "weight"],
+            &["eps"],
+            |inputs, uniforms| {
+                let &[input0, input1] = inputs else { return __private::vec![] };
+                let &[attr0] = uniforms else { return __private::vec![] };
+                let (output0,) = {
+                    (
+                        rms_norm::<
+                            __private::Symbol,
+                        >(input0, has1.then_some(input1), attr0),
+                    )
+                };
+                __private::vec![__private::named("out", output0)]
+            },
         )
     }
     fn __rms_norm_vjp_program(

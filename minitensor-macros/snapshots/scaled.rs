@@ -57,24 +57,18 @@ const _: () = {
             (&__private::EnumOf::<Approximate>::NEW).read(attrs, 2)?
         };
         let has1 = __private::attr::<__private::bool>(attrs, 3usize)?;
-        __private::Ok(
-            __private::Program::write(
-                &["x", "bias"],
-                &["n_scale"],
-                |inputs, uniforms| {
-                    let input0 = inputs[0usize];
-                    let input1 = inputs[1usize];
-                    let attr0 = uniforms[0usize];
-                    let (output0,) = {
-                        (
-                            scaled::<
-                                T,
-                            >(input0, has1.then_some(input1), attr0, attr1, attr2),
-                        )
-                    };
-                    __private::vec![__private::named("out", output0)]
-                },
-            ),
+        __private::program(
+            &["x", "bias"],
+            &["n_scale"],
+            |inputs, uniforms| {
+                let input0 = inputs[0usize];
+                let input1 = inputs[1usize];
+                let attr0 = uniforms[0usize];
+                let (output0,) = {
+                    (scaled::<T>(input0, has1.then_some(input1), attr0, attr1, attr2),)
+                };
+                __private::vec![__private::named("out", output0)]
+            },
         )
     }
     fn __scaled_backward(

@@ -20,25 +20,23 @@ const _: () = {
         attrs: &[__private::Attr],
     ) -> __private::Result<__private::Program> {
         type T = __private::Symbol;
-        __private::Ok(
-            __private::Program::write(
-                &["p", "v", "g"],
-                &["lr", "momentum"],
-                |inputs, uniforms| {
-                    let mut input0 = inputs[0usize];
-                    let mut input1 = inputs[1usize];
-                    let input2 = inputs[2usize];
-                    let attr0 = uniforms[0usize];
-                    let attr1 = uniforms[1usize];
-                    let (output0, output1) = {
-                        sgd_step::<T>(&mut input0, &mut input1, input2, attr0, attr1);
-                        (input0, input1)
-                    };
-                    __private::vec![
-                        __private::named("p", output0), __private::named("v", output1)
-                    ]
-                },
-            ),
+        __private::program(
+            &["p", "v", "g"],
+            &["lr", "momentum"],
+            |inputs, uniforms| {
+                let mut input0 = inputs[0usize];
+                let mut input1 = inputs[1usize];
+                let input2 = inputs[2usize];
+                let attr0 = uniforms[0usize];
+                let attr1 = uniforms[1usize];
+                let (output0, output1) = {
+                    sgd_step::<T>(&mut input0, &mut input1, input2, attr0, attr1);
+                    (input0, input1)
+                };
+                __private::vec![
+                    __private::named("p", output0), __private::named("v", output1)
+                ]
+            },
         )
     }
     unsafe fn __sgd_step_loop<T: __private::Float + __private::Machine>(

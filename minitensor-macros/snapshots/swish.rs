@@ -19,16 +19,14 @@ const _: () = {
         attrs: &[__private::Attr],
     ) -> __private::Result<__private::Program> {
         type T = __private::Symbol;
-        __private::Ok(
-            __private::Program::write(
-                &["x"],
-                &[],
-                |inputs, uniforms| {
-                    let input0 = inputs[0usize];
-                    let (output0,) = { (swish::<T>(input0),) };
-                    __private::vec![__private::named("out", output0)]
-                },
-            ),
+        __private::program(
+            &["x"],
+            &[],
+            |inputs, uniforms| {
+                let input0 = inputs[0usize];
+                let (output0,) = { (swish::<T>(input0),) };
+                __private::vec![__private::named("out", output0)]
+            },
         )
     }
     unsafe fn __swish_loop<T: __private::Float + __private::Machine>(

@@ -67,17 +67,15 @@ const _: () = {
     fn __total_program(
         attrs: &[__private::Attr],
     ) -> __private::Result<__private::Program> {
-        __private::Ok(
-            __private::Program::write(
-                &["x"],
-                &[],
-                |inputs, uniforms| {
-                    let &[input0] = inputs else { return __private::vec![] };
-                    let &[] = uniforms else { return __private::vec![] };
-                    let (output0,) = { (total::<__private::Symbol>(input0),) };
-                    __private::vec![__private::named("out", output0)]
-                },
-            ),
+        __private::program(
+            &["x"],
+            &[],
+            |inputs, uniforms| {
+                let &[input0] = inputs else { return __private::vec![] };
+                let &[] = uniforms else { return __private::vec![] };
+                let (output0,) = { (total::<__private::Symbol>(input0),) };
+                __private::vec![__private::named("out", output0)]
+            },
         )
     }
     unsafe fn __total_vjp_rows<__T: __private::Computed>(

@@ -392,3 +392,27 @@ fn a_detached_number_has_no_gradient() {
     let expected = values.chunks(2).flat_map(|cell| [0.0, cell[0] * cell[0] + 2.0 * cell[1]]);
     assert_eq!(gradient(&last_step::op(), &x).1, expected.collect::<Vec<f64>>());
 }
+
+/// A sine of sines.
+#[custom_op]
+pub fn repeated<T: Float>(x: T, turns: usize) -> T {
+    let mut y = x;
+    for turn in 0..turns {
+        y = (y + turn).sin();
+    }
+    y
+}
+
+#[test]
+fn a_loop_with_too_many_turns_is_an_error_and_not_out_of_memory() {
+    let x = Tensor::from_vec(vec![1.0], [1]).unwrap();
+    assert!(repeated::call(&x, 1000).is_ok());
+    for (turns, words) in [(10_000, "has 29999 nodes"), (1 << 40, "takes more than 262144 steps")] {
+        let error = repeated::call(&x, turns).unwrap_err();
+        assert!(error.message().starts_with("op 'repeated'"), "{error}");
+        assert!(error.message().contains(words), "{error}");
+        assert!(error.message().contains("reduce the number of turns"), "{error}");
+    }
+    // The next recording is not affected.
+    assert!(repeated::call(&x, 3).is_ok());
+}

@@ -44,6 +44,9 @@ pub use symbol::{Symbol, SymbolMask};
 pub use tile::{Plan, TILE};
 pub use verify::Malformed;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use self::symbol::TooLong;
 use crate::number::scalar::Element;
 
 /// A function of elements. Inputs and outputs have one value per element; uniforms have one value for all elements.
@@ -86,7 +89,32 @@ impl Program {
         uniforms: &[&str],
         body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<(String, Output)>,
     ) -> Program {
-        let (instructions, outputs) = symbol::record(|| {
+        Program::recorded(None, inputs, uniforms, body)
+    }
+
+    /// Like [`Program::write`], for a body whose length depends on attributes. It stops if it takes too many steps.
+    ///
+    /// # Errors
+    /// The body takes so many steps that its program is certainly too long.
+    pub fn write_bounded(
+        inputs: &[&str],
+        uniforms: &[&str],
+        body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<(String, Output)>,
+    ) -> Result<Program, Malformed> {
+        let record = || Program::recorded(Some(verify::MOST_STEPS), inputs, uniforms, body);
+        catch_unwind(AssertUnwindSafe(record)).map_err(|payload| match payload.is::<TooLong>() {
+            true => Malformed::too_long(format_args!("takes more than {} steps", verify::MOST_STEPS)),
+            false => resume_unwind(payload),
+        })
+    }
+
+    fn recorded(
+        most: Option<usize>,
+        inputs: &[&str],
+        uniforms: &[&str],
+        body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<(String, Output)>,
+    ) -> Program {
+        let (instructions, outputs) = symbol::record(most, || {
             let x: Vec<Symbol> =
                 (0..inputs.len()).map(|k| Symbol(symbol::push(Instruction::Input(k as u32)))).collect();
             let u: Vec<Symbol> =

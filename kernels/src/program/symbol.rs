@@ -25,15 +25,20 @@ struct Recorded {
     instructions: Vec<Instruction>,
     /// The instructions by their hashes.
     known: HashMap<u64, SmallVec<[Id; 1]>>,
+    /// The number of instructions after which the recording ends by unwinding.
+    most: Option<usize>,
 }
+
+/// The payload of an unwinding recording that has too many instructions.
+pub(super) struct TooLong;
 
 thread_local! {
     /// The programs that are being recorded on this thread, the innermost last.
     static WRITTEN: RefCell<Vec<Recorded>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f`, and returns the recorded instructions and the result.
-pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
+/// Runs `f`, and returns the recorded instructions and the result. Unwinds with [`TooLong`] if there are more than `most` instructions.
+pub(super) fn record<R>(most: Option<usize>, f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
     /// Ends the recording even if `f` panics.
     struct Open;
     impl Drop for Open {
@@ -41,7 +46,7 @@ pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
             WRITTEN.with_borrow_mut(|all| all.pop());
         }
     }
-    WRITTEN.with_borrow_mut(|all| all.push(Recorded::default()));
+    WRITTEN.with_borrow_mut(|all| all.push(Recorded { most, ..Recorded::default() }));
     let open = Open;
     let result = f();
     let recorded = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
@@ -54,7 +59,15 @@ pub(super) fn record<R>(f: impl FnOnce() -> R) -> (Vec<Instruction>, R) {
 /// # Panics
 /// Outside of [`Program::write`](super::Program::write), where symbols have no meaning.
 pub(super) fn push(instruction: Instruction) -> Id {
-    WRITTEN.with_borrow_mut(|all| all.last_mut().expect("symbols are used within Program::write").add(instruction))
+    let (id, is_too_long) = WRITTEN.with_borrow_mut(|all| {
+        let recorded = all.last_mut().expect("symbols are used within Program::write");
+        let id = recorded.add(instruction);
+        (id, recorded.most.is_some_and(|most| recorded.instructions.len() > most))
+    });
+    if is_too_long {
+        std::panic::resume_unwind(Box::new(TooLong));
+    }
+    id
 }
 
 impl Recorded {

@@ -7,9 +7,21 @@ use super::{Instruction, Program, ValueType};
 /// The maximum number of instructions in a program. In the worst case, other algorithms take quadratic time.
 const MOST: usize = 1 << 14;
 
+/// The maximum number of instructions that are recorded, including those that no output needs.
+pub(super) const MOST_STEPS: usize = 16 * MOST;
+
 /// The error for an invalid program. It names the invalid part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub(super) String);
+
+impl Malformed {
+    #[cold]
+    pub(super) fn too_long(what: fmt::Arguments<'_>) -> Malformed {
+        Malformed(format!(
+            "it {what}, at most {MOST} are allowed; reduce the number of turns of its loops, or write it for cells"
+        ))
+    }
+}
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,10 +37,7 @@ impl Program {
     /// [`Program::write`] are valid; programs that are read from a text may not be.
     pub fn verify(&self) -> Result<(), Malformed> {
         if self.instructions.len() > MOST {
-            return Err(Malformed(format!(
-                "it has {} nodes, at most {MOST} are allowed; reduce the number of turns of its loops, or write it for cells",
-                self.instructions.len()
-            )));
+            return Err(Malformed::too_long(format_args!("has {} nodes", self.instructions.len())));
         }
         for (at, instruction) in self.instructions.iter().enumerate() {
             let malformed = |fault: String| Err(Malformed(format!("node {at} {fault}")));

@@ -182,11 +182,11 @@ pub fn program(op: &Op) -> TokenStream {
         fn #run(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
             #(type #variables = __private::Symbol;)*
             #(#statics)* #(#flags)*
-            __private::Ok(__private::Program::write(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
+            __private::program(&[#(#names),*], &[#(#uniforms),*], |inputs, uniforms| {
                 #(#inputs)* #(#given)*
                 let (#(#results,)*) = { #result };
                 __private::vec![#(__private::named(#outputs, #results)),*]
-            }))
+            })
         }
     }
 }

@@ -333,14 +333,14 @@ pub fn program(op: &Op, function: &impl ToTokens) -> TokenStream {
         #[allow(unused_variables)]
         fn #name(attrs: &[__private::Attr]) -> __private::Result<__private::Program> {
             #(#statics)* #(#flags)*
-            __private::Ok(__private::Program::write(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
+            __private::program(&[#(#inputs),*], &[#(#names),*], |inputs, uniforms| {
                 let &[#(#along),*] = inputs else { return __private::vec![] };
                 let &[#(#numbers,)* #(#given),*] = uniforms else { return __private::vec![] };
                 #(#masks)*
                 #(#optional_uniforms)*
                 let (#(#results,)*) = { #result };
                 __private::vec![#(__private::named(#outputs, #results)),*]
-            }))
+            })
         }
     }
 }

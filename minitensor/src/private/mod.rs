@@ -101,6 +101,15 @@ pub fn or<M: Mask>(a: M, b: M) -> M {
     a | b
 }
 
+/// The program of a body.
+pub fn program(
+    inputs: &[&str],
+    uniforms: &[&str],
+    body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<(String, ProgramOutput)>,
+) -> Result<Program> {
+    Program::write_bounded(inputs, uniforms, body).map_err(|e| Error::value(e.to_string()))
+}
+
 /// The entry of a table at a position, which is rounded down; the first or last entry if the position is outside of the table. NaN stays
 /// NaN. 0 if the table is empty.
 #[inline(always)]
