@@ -127,11 +127,34 @@ fn run<T: Tile + Computed>(
     outputs
 }
 
+/// The outputs for the same rows side by side.
+fn run_side_by_side<T: Tile + Computed>(
+    (plan, gives): (&RowPlan, &[bool]),
+    (n, rows): (usize, usize),
+    inputs: &[Operand<T>],
+    uniforms: &[Operand<T>],
+) -> Vec<Vec<T>> {
+    let beside =
+        |x: &Operand<T>| -> Vec<T> { (0..n * rows).map(|at| x.values[at % rows * x.step + at / rows]).collect() };
+    let inputs: Vec<Vec<T>> = inputs.iter().map(beside).collect();
+    let mut outputs: Vec<Vec<T>> =
+        gives.iter().map(|gives| vec![lit(7.5); if *gives { n } else { 1 } * rows]).collect();
+    let size = size_of::<T>() as isize;
+    let places: Vec<_> =
+        outputs.iter_mut().map(|y| Rows { data: y.as_mut_ptr(), step: size, is_large: false }).collect();
+    let inputs: Vec<_> = inputs.iter().map(|x| Rows { data: x.as_ptr(), step: size, is_large: false }).collect();
+    let uniforms: Vec<_> = uniforms.iter().map(Operand::rows).collect();
+    // SAFETY: all operands have these rows.
+    unsafe { plan.run_side_by_side::<T>(n, rows, &inputs, &uniforms, &places) };
+    let in_rows = |y: &Vec<T>| (0..y.len()).map(|at| y[at % (y.len() / rows) * rows + at / (y.len() / rows)]).collect();
+    outputs.iter().map(in_rows).collect()
+}
+
 fn is_close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-8 * (1.0 + b.abs()) || a == b || a.is_nan() && b.is_nan()
 }
 
-/// The outputs of a random program over random rows, which have the same bits at all levels.
+/// The outputs of a random program over random rows, which have the same bits at all levels and for rows that are side by side.
 #[allow(clippy::type_complexity)]
 fn outputs<T: Tile + Computed>(
     (program, gives): (&Program, &[bool]),
@@ -142,12 +165,15 @@ fn outputs<T: Tile + Computed>(
     let inputs: Vec<Operand<T>> = NAMES.0.iter().map(|_| Operand::new(random, n, rows)).collect();
     let mut uniforms: Vec<Operand<T>> = NAMES.1.iter().map(|_| Operand::new(random, 1, rows)).collect();
     uniforms[PER_ROW].step = 0;
-    let mut all: Vec<Vec<Vec<T>>> =
-        levels().map(|level| run((&plan, gives), (n, rows), &inputs, &uniforms, level)).collect();
+    let mut all: Vec<Vec<Vec<T>>> = vec![];
+    for level in levels() {
+        all.push(run((&plan, gives), (n, rows), &inputs, &uniforms, level));
+        all.push(run_side_by_side((&plan, gives), (n, rows), &inputs, &uniforms));
+    }
     for outputs in &all[1..] {
         for (a, b) in all[0].iter().flatten().zip(outputs.iter().flatten()) {
             let is_same = a == b && a.sign() == b.sign() && a.recip() == b.recip() || a.isnan() && b.isnan();
-            assert!(is_same, "{a:?} {b:?} at different levels, {rows} rows of {n}: {program}");
+            assert!(is_same, "{a:?} {b:?} at different levels or layouts, {rows} rows of {n}: {program}");
         }
     }
     (inputs, uniforms, all.swap_remove(0))
@@ -211,6 +237,10 @@ fn rows_without_elements_have_the_results_of_no_elements() {
     // SAFETY: rows of no elements.
     unsafe { plan.run(0, 3, &[input], &[], &[number(&mut sum), number(&mut max), none]) };
     assert_eq!((sum, max), ([0.0; 3], [f32::NEG_INFINITY; 3]));
+    (sum, max) = ([1.0; 3], [1.0; 3]);
+    // SAFETY: as above.
+    unsafe { plan.run_side_by_side(0, 3, &[input], &[], &[number(&mut sum), number(&mut max), none]) };
+    assert_eq!((sum, max), ([0.0; 3], [f32::NEG_INFINITY; 3]));
 }
 
 #[test]
@@ -236,6 +266,18 @@ fn truth_values_are_bytes() {
                 let outputs = [output(above.as_mut_ptr().cast(), n), output(y.as_mut_ptr(), 8 * n)];
                 // SAFETY: all operands have these rows.
                 unsafe { plan.run(n, rows, &inputs, &[], &outputs) };
+                let beside = |at: usize| at % rows * n + at / rows;
+                let kept_row = |at: usize| at % rows * step + at / rows;
+                let x_beside: Vec<f64> = (0..n * rows).map(|at| x[beside(at)]).collect();
+                let kept_beside: Vec<u8> = (0..n * rows).map(|at| kept[kept_row(at)]).collect();
+                let (mut above_beside, mut y_beside) = (vec![7u8; n * rows], vec![0.0; n * rows]);
+                let inputs = [input(x_beside.as_ptr(), 8), input(kept_beside.as_ptr().cast(), 1)];
+                let outputs = [output(above_beside.as_mut_ptr().cast(), 1), output(y_beside.as_mut_ptr(), 8)];
+                // SAFETY: as above.
+                unsafe { plan.run_side_by_side(n, rows, &inputs, &[], &outputs) };
+                for at in 0..n * rows {
+                    assert_eq!((above_beside[at], y_beside[at]), (above[beside(at)], y[beside(at)]), "{n} {rows}");
+                }
                 for row in 0..rows {
                     let x = &x[row * n..][..n];
                     let kept: Vec<f64> =

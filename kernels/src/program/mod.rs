@@ -19,6 +19,8 @@ mod routines;
 mod row_plan;
 #[cfg(feature = "engine")]
 mod rows;
+#[cfg(feature = "engine")]
+mod side_by_side;
 mod simplify;
 mod split;
 #[cfg(feature = "engine")]

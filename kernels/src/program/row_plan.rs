@@ -13,13 +13,13 @@ use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, reduced}
 use crate::runtime::stop::vec_for;
 
 /// The number of elements that a stage computes before the next stage runs. They stay in the nearest cache.
-const BLOCK: usize = 2048;
+pub(super) const BLOCK: usize = 2048;
 /// The fewest elements of a row for which each stage is called row by row.
 const LONG: usize = 256;
 /// The most lines of memory that a thread keeps for its next run.
-const MOST_LINES: usize = (1 << 20) / Line::BYTES;
+pub(super) const MOST_LINES: usize = (1 << 20) / Line::BYTES;
 /// A column has room for a multiple of this number of rows, so that a program over rows computes whole vectors.
-const VECTOR: usize = 16;
+pub(super) const VECTOR: usize = 16;
 
 /// A program over rows, prepared to run over memory: it is split at its reductions into programs over elements, and runs
 /// them over some rows at a time. These are machine code where there is any.
@@ -35,7 +35,7 @@ pub struct RowPlan {
 
 thread_local! {
     /// The memory of the last run on this thread.
-    static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    pub(super) static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
 impl RowPlan {
@@ -70,6 +70,28 @@ impl RowPlan {
         &self.program
     }
 
+    /// The number of uniforms with one value per row.
+    pub(super) fn per_row(&self) -> usize {
+        self.per_row
+    }
+
+    /// Whether each input, and each output, is of truth values.
+    pub(super) fn masks(&self) -> &[Vec<bool>; 2] {
+        &self.masks
+    }
+
+    /// The stages that take numbers of rows as operands, not as uniforms.
+    pub(super) fn repeated(&self) -> &Stages {
+        &self.stages[0]
+    }
+
+    /// Panics if the number of arguments differs from the program's.
+    pub(super) fn check_arguments(&self, inputs: usize, uniforms: usize, outputs: usize) {
+        let Program { inputs: own_inputs, uniforms: own_uniforms, outputs: own_outputs, .. } = &self.program;
+        let own = (own_inputs.len(), own_uniforms.len(), own_outputs.len());
+        assert_eq!((inputs, uniforms, outputs), own, "arguments of a program");
+    }
+
     /// Runs the plan over `rows` rows of `n` elements on this thread.
     ///
     /// # Panics
@@ -87,13 +109,7 @@ impl RowPlan {
         uniforms: &[Rows<*const T>],
         outputs: &[Rows<*mut T>],
     ) {
-        let program = &self.program;
-        assert_eq!(
-            (inputs.len(), uniforms.len()),
-            (program.inputs.len(), program.uniforms.len()),
-            "arguments of a program"
-        );
-        assert_eq!(outputs.len(), program.outputs.len(), "outputs of a program");
+        self.check_arguments(inputs.len(), uniforms.len(), outputs.len());
         if rows == 0 {
             return;
         }

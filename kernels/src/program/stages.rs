@@ -116,6 +116,8 @@ pub(super) struct Stages {
     pub all: Vec<Stage>,
     /// The number of arrays.
     pub arrays: usize,
+    /// For each array, whether all elements of a row are needed at once: it is read after its stage has computed elements.
+    pub lasting: Vec<bool>,
     /// The number of columns. The first ones are the uniforms with one value per row.
     pub columns: usize,
     /// The columns with the results that are numbers of rows, with their outputs.
@@ -207,7 +209,8 @@ impl Stages {
         let repeated = (0..split.columns).map(|k| is_read(Slot::Repeated(k))).collect();
         let reads = (0..program.inputs.len()).map(|k| is_read(Slot::Input(k))).collect();
         let positions = is_read(Slot::Positions);
-        Ok(Stages { all, arrays: split.arrays, columns: split.columns, results, repeated, reads, positions })
+        let lasting = (0..split.arrays).map(|k| lasts(&all, Slot::Array(k))).collect();
+        Ok(Stages { all, arrays: split.arrays, lasting, columns: split.columns, results, repeated, reads, positions })
     }
 }
 
@@ -216,6 +219,19 @@ fn is_read(stages: &[Stage], slot: Slot) -> bool {
     let reads = |part: &Part| part.inputs.contains(&slot);
     let reduces = |stage: &Stage| stage.reductions.iter().any(|(_, from, _)| *from == slot);
     stages.iter().any(|stage| stage.elements.as_ref().is_some_and(reads) || reduces(stage) || stage.takes_row(slot))
+}
+
+/// Whether a slot is read after the elements of its stage have been computed and reduced.
+fn lasts(stages: &[Stage], slot: Slot) -> bool {
+    let of_rows = |stage: &Stage| {
+        let is_running = |(r, from, to): &(Reduction, Slot, Slot)| r.is_running() && (*from == slot || *to == slot);
+        stage.takes_row(slot)
+            || stage.functions.iter().any(|(.., to)| *to == slot)
+            || stage.reductions.iter().any(is_running)
+    };
+    let is_computed = |stage: &Stage| stage.elements.as_ref().is_some_and(|part| part.outputs.contains(&slot));
+    let first = stages.iter().position(is_computed).map_or(0, |at| at + 1);
+    stages.iter().any(of_rows) || is_read(&stages[first..], slot)
 }
 
 /// What is known before the elements of a stage are computed.

@@ -96,6 +96,44 @@ fn step<T: Num, const STEP: usize>(sums: [T; WIDTH]) -> [T; WIDTH] {
     next
 }
 
+/// Like [`cumsum_in_place`], for `rows` rows of `n` elements that are side by side; from the last element on if reversed. The sums
+/// have the same bits as those of contiguous rows.
+pub(crate) fn cumsum_side_by_side<T: Machine + Num>(n: usize, rows: usize, x: &[T], out: &mut [T], is_reversed: bool) {
+    let place = |at: usize| rows * if is_reversed { n - 1 - at } else { at };
+    let mut total = filled(T::zero(), rows);
+    let mut sums = filled(T::zero(), WIDTH * rows);
+    let whole = n - n % WIDTH;
+    for start in (0..whole).step_by(WIDTH) {
+        sums.chunks_exact_mut(rows.max(1))
+            .zip(start..)
+            .for_each(|(sum, at)| sum.copy_from_slice(&x[place(at)..][..rows]));
+        for step in [1, 2, 4, 8] {
+            for k in (step..WIDTH).rev() {
+                let (before, sum) = sums.split_at_mut(k * rows);
+                add_to(&before[(k - step) * rows..][..rows], &mut sum[..rows]);
+            }
+        }
+        for k in 0..WIDTH {
+            let out = &mut out[place(start + k)..][..rows];
+            out.copy_from_slice(&total);
+            add_to(&sums[k * rows..][..rows], out);
+        }
+        add_to(&sums[(WIDTH - 1) * rows..], &mut total);
+    }
+    for at in whole..n {
+        add_to(&x[place(at)..][..rows], &mut total);
+        out[place(at)..][..rows].copy_from_slice(&total);
+    }
+}
+
+clones! {
+    <[T]> fn add_to(x: &[T], sums: &mut [T]) where [T: Machine + Num] if [T::VECTORIZE] {
+        for (sum, x) in sums.iter_mut().zip(x) {
+            *sum += *x;
+        }
+    }
+}
+
 /// The cumulative sums along every column of a table whose rows are `width` long.
 ///
 /// # Panics

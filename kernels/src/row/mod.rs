@@ -25,6 +25,8 @@ mod place;
 #[cfg(feature = "engine")]
 mod reduced;
 mod scope;
+#[cfg(feature = "engine")]
+mod side_by_side;
 mod structure;
 mod sweep;
 

@@ -165,6 +165,11 @@ impl Kernels {
         }
     }
 
+    /// The programs over rows.
+    pub(crate) fn rows(&self) -> Option<&Variants<RowKernel>> {
+        if let Kernels::Rows(programs) = self { Some(programs) } else { None }
+    }
+
     /// Whether there is a loop over cells for these dtypes.
     pub(crate) fn has_cell(&self, dtypes: &[DType]) -> bool {
         matches!(self, Kernels::Rows(_)) || self.cell(dtypes).is_some()

@@ -106,8 +106,9 @@ impl RowKernel {
     /// Computes `cells` rows in a dtype.
     ///
     /// # Safety
-    /// Every argument has `cells` cores of that dtype, which the program supports: contiguous rows, or numbers. Positions are `i64`. An
-    /// input that is not given is null, and so is an output that is not wanted.
+    /// Every argument has `cells` cores of that dtype, which the program supports: rows, or numbers. All rows are contiguous; or all are
+    /// side by side, with a stride of `cells` elements, if no output is a sum over rows. Positions are `i64`. An input that is not given is null, and so is an output that
+    /// is not wanted.
     pub unsafe fn run(&self, dtype: DType, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
         // SAFETY: by contract.
         unsafe {
@@ -121,7 +122,9 @@ impl RowKernel {
 
     unsafe fn run_at<T: Tile + Computed>(&self, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
         let ProgramArguments { inputs, numbers, positions, floats } = &self.arguments;
-        let n = inputs.iter().find_map(|i| args[*i].shape.first().copied()).unwrap_or(0);
+        let row = inputs.iter().find_map(|i| args[*i].shape.first().zip(args[*i].strides.first()));
+        let (n, stride) = row.map_or((0, 1), |(n, stride)| (*n, *stride));
+        let is_side_by_side = stride != 1 && n > 1;
         if let Some(name) = &self.gives_positions {
             check_positions::<T>(n, name)?;
         }
@@ -178,7 +181,12 @@ impl RowKernel {
                 });
             }
             // SAFETY: by contract; the op takes no dtypes but those that the program runs at.
-            unsafe { plan.run(n, rows, &inputs, &uniforms, &places) };
+            unsafe {
+                match is_side_by_side {
+                    true => plan.run_side_by_side(n, rows, &inputs, &uniforms, &places),
+                    false => plan.run(n, rows, &inputs, &uniforms, &places),
+                }
+            }
             for k in outputs.iter().filter(|k| self.shared[**k]) {
                 let width = if self.gives[*k] { n } else { 1 };
                 // SAFETY: by contract, the output has one core, to which the rows are added.
@@ -189,6 +197,15 @@ impl RowKernel {
             }
         }
         Ok(())
+    }
+
+    /// Whether the program is machine code at a dtype if the rows are side by side.
+    pub fn has_machine_code(&self, dtype: DType) -> bool {
+        match dtype {
+            DType::F32 => self.plan.has_machine_code::<f32>(),
+            DType::F64 => self.plan.has_machine_code::<f64>(),
+            _ => false,
+        }
     }
 
     /// The plan of the program with only these outputs.

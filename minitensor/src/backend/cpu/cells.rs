@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
 use minitensor_kernels::memory::Line;
-use minitensor_kernels::threads::parallel_for;
+use minitensor_kernels::threads::{num_threads, parallel_for};
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
@@ -14,6 +14,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
+use crate::op::row_kernel::RowKernel;
+use crate::op::variants::Variants;
 use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
 use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
@@ -27,6 +29,9 @@ const BREATH: usize = 1 << 20;
 const SIDE_BY_SIDE: usize = 64;
 /// The number of bytes of a core that is packed together with its neighbours.
 const GROUP: usize = 1024 * 1024;
+/// The number of bytes of rows that are packed side by side: more than the second cache has, because short pieces of memory are
+/// slow to read.
+const BESIDE: usize = 4 * 1024 * 1024;
 
 /// An argument of all cells.
 struct CellOperand {
@@ -44,6 +49,8 @@ struct CellOperand {
     strides: SmallVec<[isize; 4]>,
     /// Whether cells are packed into a buffer.
     packed: bool,
+    /// Whether the buffer has the first elements of all its cells, then the second ones.
+    beside: bool,
     /// Whether the body reads it: inputs, and outputs that all cells share.
     is_read: bool,
     is_output: bool,
@@ -76,37 +83,45 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let rows;
-    let kernel = match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
-        Some(Kernels::Rows(programs)) => {
-            let dtype = compute.first().copied().unwrap_or(DType::F32);
-            rows = programs.at(&[dtype], op, attrs, |i| inputs[i].is_some())?;
-            Some(Kernel::Rows(&rows, dtype))
+    let mut operands = Vec::new();
+    for ((input, dims), t) in op.inputs.iter().zip(rule.inputs.iter()).zip(inputs) {
+        operands.push(t.map(|t| CellOperand::new(shapes, t, dims.batch, dims.core.len(), input.core, false)));
+    }
+    let dtype = compute.first().copied().unwrap_or(DType::F32);
+    let has_batch = rule.inputs.iter().any(|i| i.batch);
+    let is_summed = |dims: &Dims| has_batch && !dims.batch;
+    let sums_any = rule.outputs.iter().any(is_summed);
+    let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows);
+    let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
+    let mut rows = None;
+    if let Some(programs) = programs.filter(|_| !sums_any && operands.iter().flatten().any(CellOperand::is_beside)) {
+        rows = program(programs).ok().filter(|rows| rows.has_machine_code(dtype));
+    }
+    let is_side_by_side = rows.is_some();
+    let mut kernel = None;
+    if !is_side_by_side {
+        match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
+            Some(Kernels::Rows(programs)) => rows = Some(program(programs)?),
+            found => kernel = found.and_then(|kernels| kernels.cell(&compute)),
         }
-        found => found.and_then(|kernels| kernels.cell(&compute)),
-    };
-    let kernel = kernel.ok_or_else(|| {
+    }
+    let kernel = rows.as_deref().map(|rows| Kernel::Rows(rows, dtype)).or(kernel).ok_or_else(|| {
         let names: Vec<_> = compute.iter().map(|d| d.name()).collect();
         Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with ")))
     })?;
-    let mut operands = Vec::new();
-    for (i, (input, dims)) in op.inputs.iter().zip(rule.inputs.iter()).enumerate() {
-        let operand = |t| CellOperand::new(shapes, t, dims.batch, dims.core.len(), input.core, false);
-        let operand = |t| match (input.dtype, kernel) {
-            (DTypeRule::Fixed(DType::Bool), _) => operand(t).of_bools(),
+    for (input, operand) in op.inputs.iter().zip(&mut operands) {
+        *operand = operand.take().map(|operand| match (input.dtype, kernel) {
+            (DTypeRule::Fixed(DType::Bool), _) => operand.of_bools(),
             // A program computes integers as numbers.
-            (DTypeRule::Fixed(_), Kernel::Rows(_, dtype)) if input.core == Core::Slice => operand(t).computed_in(dtype),
-            _ => operand(t),
-        };
-        operands.push(inputs[i].map(operand));
+            (DTypeRule::Fixed(_), Kernel::Rows(..)) if input.core == Core::Slice => operand.computed_in(dtype),
+            _ => operand,
+        });
     }
     let cells = shapes.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
-    let has_batch = rule.inputs.iter().any(|i| i.batch);
-    let is_summed = |dims: &Dims| has_batch && !dims.batch;
     // The division into partial sums determines their bits, so it is not tuned.
-    let tuned = op.grain(attrs).filter(|_| !rule.outputs.iter().any(is_summed));
-    let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work).max(group(&operands));
+    let tuned = op.grain(attrs).filter(|_| !sums_any);
+    let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work);
     if op.body.program().is_none() && (op.is_gradient() || matches!(op.backward, Backward::Derived(_))) {
         grain = grain.max(SIDE_BY_SIDE.min(cells / PARTS));
     }
@@ -130,6 +145,12 @@ pub fn run(
             None => operands.push(None),
         }
     }
+    if is_side_by_side {
+        operands.iter_mut().flatten().for_each(CellOperand::put_beside);
+    }
+    let together = group(&operands, cells);
+    grain = grain.max(together.unwrap_or(1));
+    let together = together.unwrap_or_else(|| (BREATH / work).max(1));
     let mut sums = Vec::new();
     for (k, t) in parts {
         let sum = PartialSums::new(t, cells.div_ceil(grain))?;
@@ -143,7 +164,7 @@ pub fn run(
             return;
         }
         let part = range.start / grain;
-        let result = Cells { operands: &operands, batch: &batch, kernel, attrs, part, work }.run(range);
+        let result = Cells { operands: &operands, batch: &batch, kernel, attrs, part, together }.run(range);
         if let Err(error) = result {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
         }
@@ -210,6 +231,7 @@ impl CellOperand {
             sizes,
             strides: strides.iter().copied().collect(),
             packed,
+            beside: false,
             is_read: !is_output || !batched,
             is_output,
             part: 0,
@@ -220,6 +242,18 @@ impl CellOperand {
     /// Converting from `uint8` makes any other byte than 0 a 1.
     fn of_bools(self) -> CellOperand {
         CellOperand { dtype: DType::U8, ..self.computed_in(DType::Bool) }
+    }
+
+    /// Whether its cells are rows, and the same elements of neighbouring rows are next to each other in memory.
+    fn is_beside(&self) -> bool {
+        self.packed && self.sizes.len() == 1 && self.sizes[0] > 1 && self.step() == 1
+    }
+
+    /// Packs rows side by side.
+    fn put_beside(&mut self) {
+        if self.sizes.len() == 1 {
+            (self.packed, self.beside) = (true, true);
+        }
     }
 
     /// The operand in a buffer of another dtype.
@@ -235,15 +269,13 @@ struct Cells<'a> {
     kernel: Kernel<'a, CellKernel>,
     attrs: &'a [Attr],
     part: usize,
-    /// The number of elements of a cell.
-    work: usize,
+    /// The largest number of cells that the kernel gets at once.
+    together: usize,
 }
 
 impl Cells<'_> {
     fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
-        let is_packed = self.operands.iter().flatten().any(|o| o.packed);
-        let together = if is_packed { group(self.operands) } else { (BREATH / self.work).max(1) };
-        let most = range.len().min(together);
+        let most = range.len().min(self.together);
         let mut buffers: SmallVec<[Vec<Line>; 6]> = SmallVec::new();
         for operand in self.operands {
             let lines = operand
@@ -272,10 +304,21 @@ impl Cells<'_> {
                 }
             }
             crate::interrupt::check()?;
+            let beside = [count as isize];
             let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
                 args.push(match operand {
                     None => CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] },
+                    Some(o) if o.beside => {
+                        let step = o.compute.size() as isize;
+                        CellArg {
+                            data: buffer.as_mut_ptr().cast(),
+                            step,
+                            is_large: false,
+                            shape: &o.sizes,
+                            strides: &beside,
+                        }
+                    }
                     Some(o) if o.packed => {
                         let step = o.core_bytes() as isize;
                         let data = buffer.as_mut_ptr().cast();
@@ -315,10 +358,16 @@ impl Cells<'_> {
     }
 }
 
-/// The number of neighbouring cells that are packed at a time: as many as fit the cache, but whole cache lines of `f32`.
-fn group(operands: &[Option<CellOperand>]) -> usize {
-    let packed = operands.iter().flatten().filter(|o| o.packed).map(CellOperand::core_bytes).max();
-    packed.map_or(1, |bytes| (GROUP / bytes.max(1)).clamp(16, 64))
+/// The number of neighbouring cells that are packed at a time: as many as fit the cache, but whole cache lines of `f32`. `None` if none
+/// are packed.
+fn group(operands: &[Option<CellOperand>], cells: usize) -> Option<usize> {
+    let packed = || operands.iter().flatten().filter(|o| o.packed);
+    if packed().any(|o| o.beside) {
+        let bytes = packed().map(CellOperand::core_bytes).sum::<usize>().max(1);
+        let share = cells.div_ceil(num_threads());
+        return Some((BESIDE / bytes).min(share).clamp(16, 256).next_multiple_of(16));
+    }
+    packed().map(CellOperand::core_bytes).max().map(|bytes| (GROUP / bytes.max(1)).clamp(16, 64))
 }
 
 impl CellOperand {
@@ -337,9 +386,12 @@ impl CellOperand {
     /// # Safety
     /// `memory` is the first element of the first core. `slot` has room for all elements in the compute dtype.
     unsafe fn transfer(&self, memory: *mut u8, slot: *mut u8, count: usize, pack: bool) {
-        let shape: Shape = [count].into_iter().chain(self.core_shape.iter().copied()).collect();
-        let strides: SmallVec<[isize; 6]> =
-            [self.step()].into_iter().chain(self.core_strides.iter().copied()).collect();
+        let (mut shape, mut strides): (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) =
+            (self.core_shape.iter().copied().collect(), self.core_strides.iter().copied().collect());
+        let at = if self.beside { shape.len() } else { 0 };
+        shape.insert(at, count);
+        strides.insert(at, self.step());
+        let shape: Shape = shape.into_iter().collect();
         let straight = shape.contiguous_strides();
         // SAFETY: by contract.
         unsafe {

@@ -1,0 +1,389 @@
+//! Runs a [`RowPlan`] over rows that are side by side: element `i` of row `r` is at `i · rows + r`, as in the columns of a matrix.
+//!
+//! The lanes of SIMD registers then hold elements of different rows. The stages run over some positions of all rows at a time, and
+//! a number for each row is an operand that repeats. Reductions add whole vectors, in the order of [`sweep`](crate::row), so the
+//! results have the same bits as for rows that are contiguous.
+
+use smallvec::SmallVec;
+
+use super::Tile;
+use super::row_plan::{BLOCK, MEMORY, MOST_LINES, RowPlan, VECTOR};
+use super::stages::{Slot, Stage, Stages};
+use crate::memory::Line;
+use crate::number::Truth;
+use crate::number::scalar::{Const, Machine};
+use crate::reduce::rows::{LANES, RUN, SECTION};
+use crate::row::{Computed, Reduction, Rows};
+use crate::runtime::simd::clones;
+use crate::runtime::stop::vec_for;
+
+impl RowPlan {
+    /// Whether all stages of [`run_side_by_side`](RowPlan::run_side_by_side) are machine code at `T`.
+    pub fn has_machine_code<T: Tile>(&self) -> bool {
+        let mut parts = self.repeated().all.iter().flat_map(|stage| stage.numbers.iter().chain(&stage.elements));
+        parts.all(|part| part.plan.has_machine_code::<T>())
+    }
+
+    /// Runs the plan over `rows` rows of `n` elements on this thread. The rows of inputs, and of outputs with one value per element,
+    /// are side by side; their steps do not matter.
+    ///
+    /// # Panics
+    /// If the number of inputs, uniforms or outputs differs from the program's.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`], for this layout.
+    pub unsafe fn run_side_by_side<T: Tile + Computed>(
+        &self,
+        n: usize,
+        rows: usize,
+        inputs: &[Rows<*const T>],
+        uniforms: &[Rows<*const T>],
+        outputs: &[Rows<*mut T>],
+    ) {
+        self.check_arguments(inputs.len(), uniforms.len(), outputs.len());
+        if rows == 0 {
+            return;
+        }
+        let stages = self.repeated();
+        let (per_row, attributes) = uniforms.split_at(self.per_row());
+        // SAFETY: the caller's contract: every uniform has a first row.
+        let mut numbers: Vec<T> = attributes.iter().map(|u| unsafe { *u.row(0) }).collect();
+        numbers.push(T::constant(Const::Float(n as f64)));
+        let together = (BLOCK / rows).clamp(1, LANES);
+        let together = if together.is_power_of_two() { together } else { together.next_power_of_two() / 2 };
+        let mut memory = MEMORY.take();
+        let buffers = Buffers::of::<T>(stages, n, rows, together, &mut memory);
+        let run = Run { n, rows, together, stages, buffers, inputs, outputs, masks: self.masks(), numbers };
+        // SAFETY: the caller's contract; the buffers have room for the rows.
+        unsafe {
+            for k in 0..stages.columns {
+                let column = run.buffers.column::<T>(k);
+                match per_row.get(k) {
+                    Some(uniform) => (0..rows).for_each(|row| column.add(row).write(*uniform.row(row))),
+                    None => (0..rows).for_each(|row| column.add(row).write(T::ZERO)),
+                }
+                (rows..rows.next_multiple_of(VECTOR)).for_each(|row| column.add(row).write(T::ZERO));
+                run.repeat(Slot::Column(k));
+            }
+            let mut sums = Sums::new();
+            for stage in &stages.all {
+                run.stage(stage, &mut sums);
+            }
+            run.write_numbers();
+        }
+        if memory.capacity() <= MOST_LINES {
+            MEMORY.set(memory);
+        }
+    }
+}
+
+/// The memory of a run. First come columns with one number for each row, then their repetitions for a block of positions, the
+/// positions, and arrays with the elements of all rows, or of a block if no later stage reads them.
+struct Buffers {
+    memory: *mut Line,
+    column: usize,
+    block: usize,
+    columns: usize,
+    /// Where each array begins, in lines.
+    arrays: Vec<usize>,
+}
+
+impl Buffers {
+    fn of<T>(stages: &Stages, n: usize, rows: usize, together: usize, memory: &mut Vec<Line>) -> Buffers {
+        // One line more, as in the other layout.
+        let lines = |count: usize| count.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES).saturating_add(1);
+        let (column, block) = (lines(rows.next_multiple_of(VECTOR)), lines(rows.saturating_mul(together)));
+        let mut end = stages.columns * column + (stages.columns + 1) * block;
+        let mut arrays = Vec::with_capacity(stages.arrays);
+        for k in 0..stages.arrays {
+            arrays.push(end);
+            end = end.saturating_add(if stages.lasting[k] { lines(n.saturating_mul(rows)) } else { block });
+        }
+        if memory.capacity() < end {
+            *memory = vec_for(end);
+        }
+        Buffers { memory: memory.as_mut_ptr(), column, block, columns: stages.columns, arrays }
+    }
+
+    fn at<T>(&self, line: usize) -> *mut T {
+        self.memory.wrapping_add(line).cast()
+    }
+
+    fn column<T>(&self, k: usize) -> *mut T {
+        self.at(k * self.column)
+    }
+
+    fn repeated<T>(&self, k: usize) -> *mut T {
+        self.at(self.columns * self.column + k * self.block)
+    }
+
+    fn positions<T>(&self) -> *mut T {
+        self.repeated(self.columns)
+    }
+}
+
+struct Run<'a, T> {
+    n: usize,
+    rows: usize,
+    /// The number of positions that a part computes at a time: a power of two, at most [`LANES`].
+    together: usize,
+    stages: &'a Stages,
+    buffers: Buffers,
+    inputs: &'a [Rows<*const T>],
+    outputs: &'a [Rows<*mut T>],
+    masks: &'a [Vec<bool>; 2],
+    /// The attributes and the length of the row.
+    numbers: Vec<T>,
+}
+
+impl<T: Tile + Computed> Run<'_, T> {
+    /// # Safety
+    /// As for [`RowPlan::run_side_by_side`].
+    unsafe fn stage(&self, stage: &Stage, sums: &mut Sums<T>) {
+        // SAFETY: by contract.
+        unsafe {
+            if let Some(part) = &stage.numbers {
+                let slots = part.inputs.iter().chain(&part.outputs);
+                let data: SmallVec<[*mut u8; 16]> = slots.map(|slot| self.place(*slot, 0)).collect();
+                part.run(self.rows.next_multiple_of(VECTOR), &data, &self.numbers);
+                part.outputs.iter().for_each(|slot| self.repeat(*slot));
+            }
+            self.reduce(stage, sums);
+            let (n, rows, count) = (self.n, self.rows, self.n * self.rows);
+            let all = |slot: &Slot| std::slice::from_raw_parts(self.place(*slot, 0).cast::<T>().cast_const(), count);
+            let all_mut = |slot: &Slot| std::slice::from_raw_parts_mut(self.place(*slot, 0).cast::<T>(), count);
+            for (reduction, from, to) in stage.reductions.iter().filter(|(reduction, ..)| reduction.is_running()) {
+                reduction.accumulate_side_by_side(n, rows, all(from), all_mut(to));
+            }
+            for (function, from, to) in &stage.functions {
+                let from: SmallVec<[&[T]; 2]> = from.iter().map(all).collect();
+                function.apply_side_by_side(n, rows, &from, all_mut(to));
+            }
+        }
+    }
+
+    /// Computes the elements at some positions.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run_side_by_side`].
+    unsafe fn elements(&self, stage: &Stage, start: usize, count: usize) {
+        let Some(part) = &stage.elements else { return };
+        if part.inputs.contains(&Slot::Positions) {
+            let to = self.buffers.positions::<T>();
+            for position in 0..count {
+                let value = T::constant(Const::Float((start + position) as f64));
+                // SAFETY: there is room for a block.
+                unsafe { std::slice::from_raw_parts_mut(to.add(position * self.rows), self.rows) }.fill(value);
+            }
+        }
+        let slots = part.inputs.iter().chain(&part.outputs);
+        let data: SmallVec<[*mut u8; 16]> = slots.map(|slot| self.place(*slot, start)).collect();
+        // SAFETY: by contract; buffers have room for the block.
+        unsafe { part.run(count * self.rows, &data, &self.numbers) }
+    }
+
+    /// Computes the elements of a stage, and the numbers that they are reduced to.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run_side_by_side`].
+    unsafe fn reduce(&self, stage: &Stage, sums: &mut Sums<T>) {
+        let reductions = || stage.reductions.iter().filter(|(reduction, ..)| !reduction.is_running());
+        sums.begin(reductions().map(|(reduction, ..)| *reduction), LANES * self.rows);
+        for section in (0..self.n.max(1)).step_by(SECTION) {
+            let (mut at, end) = (section, self.n.min(section + SECTION));
+            while at < end {
+                // Whole blocks of lanes come first, several of them in a run; the rest is a run of its own.
+                let blocks = ((end - at) / LANES).min(RUN);
+                let stop = if blocks == 0 { end } else { at + blocks * LANES };
+                sums.begin_run();
+                for start in (at..stop).step_by(self.together) {
+                    let count = self.together.min(stop - start);
+                    // SAFETY: by contract.
+                    unsafe { self.elements(stage, start, count) };
+                    for (k, (_, from, _)) in reductions().enumerate() {
+                        let from = self.place(*from, start).cast::<T>().cast_const();
+                        // SAFETY: these elements have been computed.
+                        let elements = unsafe { std::slice::from_raw_parts(from, count * self.rows) };
+                        sums.add(k, (start - at) % LANES * self.rows, elements);
+                    }
+                }
+                sums.end_run();
+                at = stop;
+            }
+            sums.end_section(self.rows, (end - section).min(LANES));
+        }
+        sums.finish(self.rows);
+        for (k, (.., to)) in reductions().enumerate() {
+            let result = sums.result(k, self.rows);
+            // SAFETY: the column has room for a number of each row.
+            unsafe {
+                self.place(*to, 0).cast::<T>().copy_from_nonoverlapping(result.as_ptr(), self.rows);
+                self.repeat(*to);
+            }
+        }
+    }
+
+    /// The elements of a slot from a position on. Those of a block begin at its start.
+    fn place(&self, slot: Slot, start: usize) -> *mut u8 {
+        let offset = |size: usize| start * self.rows * size;
+        match slot {
+            Slot::Input(k) => {
+                self.inputs[k].data.cast_mut().cast::<u8>().wrapping_add(offset(self.size(self.masks[0][k])))
+            }
+            Slot::Output(k) => self.outputs[k].data.cast::<u8>().wrapping_add(offset(self.size(self.masks[1][k]))),
+            Slot::Array(k) => {
+                let offset = if self.stages.lasting[k] { offset(size_of::<T>()) } else { 0 };
+                self.buffers.at::<u8>(self.buffers.arrays[k]).wrapping_add(offset)
+            }
+            Slot::Column(k) => self.buffers.column(k),
+            Slot::Repeated(k) => self.buffers.repeated(k),
+            Slot::Positions => self.buffers.positions(),
+        }
+    }
+
+    fn size(&self, is_mask: bool) -> usize {
+        if is_mask { size_of::<Truth>() } else { size_of::<T>() }
+    }
+
+    /// Repeats a column for each position of a block, if elements are computed from it.
+    ///
+    /// # Safety
+    /// The column is computed.
+    unsafe fn repeat(&self, slot: Slot) {
+        let Slot::Column(k) = slot else { return };
+        if !self.stages.repeated[k] {
+            return;
+        }
+        let (from, to) = (self.buffers.column::<T>(k), self.buffers.repeated::<T>(k));
+        for position in 0..self.together.min(self.n) {
+            // SAFETY: the buffer has room for a block.
+            unsafe { to.add(position * self.rows).copy_from_nonoverlapping(from, self.rows) }
+        }
+    }
+
+    /// Writes the outputs with one number per row.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run_side_by_side`].
+    unsafe fn write_numbers(&self) {
+        for (slot, output) in &self.stages.results {
+            let (from, to) = (self.place(*slot, 0).cast::<T>(), &self.outputs[*output]);
+            for row in 0..self.rows {
+                // SAFETY: the column is computed, and the output has these rows.
+                unsafe {
+                    match self.masks[1][*output] {
+                        true => to.row(row).cast::<Truth>().write((*from.add(row) != T::ZERO).store()),
+                        false => to.row(row).write(*from.add(row)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The reductions of a stage. Each has one number per row for each lane.
+struct Sums<T> {
+    kinds: SmallVec<[Reduction; 4]>,
+    /// The lanes of one reduction after the other, in this run and in the section.
+    run: Vec<T>,
+    total: Vec<T>,
+    /// The number of lanes of one reduction, for all rows.
+    width: usize,
+    /// The results of the sections that are not combined yet.
+    sections: Vec<Vec<T>>,
+    count: usize,
+}
+
+impl<T: Computed> Sums<T> {
+    fn new() -> Sums<T> {
+        Sums { kinds: SmallVec::new(), run: vec![], total: vec![], width: 0, sections: vec![], count: 0 }
+    }
+
+    fn begin(&mut self, kinds: impl Iterator<Item = Reduction>, width: usize) {
+        self.kinds.clear();
+        self.kinds.extend(kinds);
+        self.width = width;
+        self.run.resize(width * self.kinds.len(), T::ZERO);
+        self.total.resize(width * self.kinds.len(), T::ZERO);
+        Sums::identities(&self.kinds, &mut self.total, width);
+        self.sections.clear();
+        self.count = 0;
+    }
+
+    fn identities(kinds: &[Reduction], lanes: &mut [T], width: usize) {
+        kinds.iter().zip(lanes.chunks_exact_mut(width)).for_each(|(kind, lanes)| lanes.fill(kind.identity()));
+    }
+
+    fn begin_run(&mut self) {
+        Sums::identities(&self.kinds, &mut self.run, self.width);
+    }
+
+    /// Adds elements to the lanes of a reduction, from an offset on.
+    fn add(&mut self, k: usize, offset: usize, elements: &[T]) {
+        combine(&mut self.run[k * self.width + offset..][..elements.len()], elements, self.kinds[k]);
+    }
+
+    fn end_run(&mut self) {
+        let runs = self.run.chunks_exact(self.width);
+        for ((kind, total), run) in self.kinds.iter().zip(self.total.chunks_exact_mut(self.width)).zip(runs) {
+            combine(total, run, *kind);
+        }
+    }
+
+    /// Combines the lanes, of which the first ones have elements.
+    fn end_section(&mut self, rows: usize, lanes: usize) {
+        let mut section = Vec::with_capacity(self.kinds.len() * rows);
+        for (kind, total) in self.kinds.iter().zip(self.total.chunks_exact_mut(self.width)) {
+            let mut half = lanes.next_power_of_two() / 2;
+            while half > 0 {
+                let (low, high) = total.split_at_mut(half * rows);
+                combine(low, &high[..half * rows], *kind);
+                half /= 2;
+            }
+            section.extend_from_slice(&total[..rows]);
+        }
+        Sums::identities(&self.kinds, &mut self.total, self.width);
+        self.sections.push(section);
+        self.count += 1;
+        (0..self.count.trailing_zeros()).for_each(|_| self.join(rows));
+    }
+
+    /// Combines the results of the last two sections.
+    fn join(&mut self, rows: usize) {
+        let (Some(right), Some(left)) = (self.sections.pop(), self.sections.last_mut()) else { return };
+        for ((kind, left), right) in self.kinds.iter().zip(left.chunks_exact_mut(rows)).zip(right.chunks_exact(rows)) {
+            combine(left, right, *kind);
+        }
+    }
+
+    fn finish(&mut self, rows: usize) {
+        while self.sections.len() > 1 {
+            self.join(rows);
+        }
+    }
+
+    /// The result of a reduction for each row.
+    fn result(&self, k: usize, rows: usize) -> &[T] {
+        &self.sections[0][k * rows..][..rows]
+    }
+}
+
+#[inline(always)]
+fn by<T: Computed>(to: &mut [T], x: &[T], kind: Reduction) {
+    for (to, x) in to.iter_mut().zip(x) {
+        *to = kind.combine(*to, *x);
+    }
+}
+
+clones! {
+    /// Combines each element with that of `x`.
+    <[T]> fn combine(to: &mut [T], x: &[T], kind: Reduction) where [T: Computed] if [T::FOR_EACH_LEVEL] {
+        // Each arm is a loop with a constant reduction.
+        match kind {
+            Reduction::Prod => by(to, x, Reduction::Prod),
+            Reduction::Max => by(to, x, Reduction::Max),
+            Reduction::Min => by(to, x, Reduction::Min),
+            _ => by(to, x, Reduction::Sum),
+        }
+    }
+}
