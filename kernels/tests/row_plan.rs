@@ -182,7 +182,7 @@ fn outputs<T: Tile + Computed>(
 #[test]
 fn a_plan_computes_its_program() {
     let _alone = LEVEL.lock();
-    const SIZES: [(usize, usize); 16] = [
+    const SIZES: [(usize, usize); 17] = [
         (1, 1),
         (1, 300),
         (3, 70),
@@ -199,6 +199,7 @@ fn a_plan_computes_its_program() {
         (16_384, 1),
         (16_449, 2),
         (40_000, 1),
+        (140_000, 1),
     ];
     for seed in 0..400 {
         let mut random = Random(seed + 1000);

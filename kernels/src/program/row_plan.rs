@@ -1,21 +1,27 @@
 //! [`RowPlan`]: a program over rows, prepared to run over memory.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::stages::{Numbers, Part, Slot, Stage, Stages, Sums};
 use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
 use crate::memory::Line;
+use crate::memory::copy::Pointer;
 use crate::number::Truth;
 use crate::number::scalar::{Const, Machine};
-use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, reduced};
-use crate::runtime::stop::vec_for;
+use crate::reduce::rows::SECTION;
+use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, reduced};
+use crate::runtime::stop::{filled, vec_for};
+use crate::runtime::threads::parallel_for;
 
 /// The number of elements that a stage computes before the next stage runs. They stay in the nearest cache.
 pub(super) const BLOCK: usize = 2048;
 /// The fewest elements of a row for which each stage is called row by row.
 const LONG: usize = 256;
+/// The fewest sections of a row for a thread.
+const SECTIONS_OF_THREAD: usize = 4;
 /// The most lines of memory that a thread keeps for its next run.
 pub(super) const MOST_LINES: usize = (1 << 20) / Line::BYTES;
 /// A column has room for a multiple of this number of rows, so that a program over rows computes whole vectors.
@@ -39,6 +45,9 @@ thread_local! {
 }
 
 impl RowPlan {
+    /// The fewest elements of a row that several threads compute.
+    pub const FOR_THREADS: usize = 8 * SECTION;
+
     /// The plan of a program. `gives` marks the outputs with one value per element; the others have one per row. The first
     /// `per_row` uniforms have one value per row; the others are the same for all rows. The inputs at the positions `masks`, and
     /// outputs that are truth values, are [`Truth`]s in memory.
@@ -92,7 +101,7 @@ impl RowPlan {
         assert_eq!((inputs, uniforms, outputs), own, "arguments of a program");
     }
 
-    /// Runs the plan over `rows` rows of `n` elements on this thread.
+    /// Runs the plan over `rows` rows of `n` elements. Several threads share a row of [`RowPlan::FOR_THREADS`] elements and more.
     ///
     /// # Panics
     /// If the number of inputs, uniforms or outputs differs from the program's.
@@ -225,6 +234,17 @@ impl Buffers {
     }
 }
 
+/// A reference that threads may share, because they write to different elements.
+struct Shared<'a, R>(&'a R);
+// SAFETY: see above.
+unsafe impl<R> Sync for Shared<'_, R> {}
+
+impl<'a, R> Shared<'a, R> {
+    fn get(&self) -> &'a R {
+        self.0
+    }
+}
+
 /// A run over one block of rows at a time.
 struct Run<'a, T> {
     n: usize,
@@ -309,13 +329,20 @@ impl<T: Tile + Computed> Run<'_, T> {
             }
             // SAFETY: by contract.
             unsafe {
+                let is_in_sections = self.n >= RowPlan::FOR_THREADS;
                 match (sums, &stage.elements) {
-                    (Some(sums), _) => self.sum(stage, sums, accumulators),
+                    _ if is_in_sections => self.in_sections(stage, sums),
+                    (Some(sums), _) => {
+                        let results = self.sums(stage, sums, 0..self.n, accumulators);
+                        for ((_, to), result) in sums.reductions.iter().zip(results) {
+                            self.rows_of(*to).0.cast::<T>().write(*result);
+                        }
+                    }
                     (None, Some(part)) => self.compute_elements(part),
                     (None, None) => {}
                 }
                 for (reduction, from, to) in &stage.reductions {
-                    if sums.is_none() || reduction.is_running() {
+                    if sums.is_none() && !is_in_sections || reduction.is_running() {
                         self.reduce(*reduction, *from, *to);
                     }
                 }
@@ -393,19 +420,26 @@ impl<T: Tile + Computed> Run<'_, T> {
         }
     }
 
-    /// Computes the elements of a row, and reduces them.
+    /// Reduces some elements of a row, after it has computed them. They are whole sections of the row, or its last elements.
     ///
     /// # Safety
     /// As for [`RowPlan::run`]. There is machine code.
-    unsafe fn sum(&self, stage: &Stage, sums: &Sums, accumulators: &mut Accumulators<T>) {
+    unsafe fn sums<'a>(
+        &self,
+        stage: &Stage,
+        sums: &Sums,
+        elements: Range<usize>,
+        accumulators: &'a mut Accumulators<T>,
+    ) -> &'a [T] {
         let Part { plan, inputs, outputs } = &sums.part;
         let place = |slot: &Slot, at: usize| self.rows_of(*slot).0.wrapping_add(at * self.size_of(*slot));
         let kinds = sums.reductions.iter().map(|(reduction, _)| *reduction);
         let (mut read, mut written) = (SmallVec::<[*const u8; 16]>::new(), SmallVec::<[*mut u8; 16]>::new());
-        let results = accumulators.reduce(self.n, kinds, |start, len, lanes| {
+        accumulators.reduce(elements.len(), kinds, |start, len, lanes| {
+            let start = elements.start + start;
             if len < LANES {
                 // SAFETY: by contract.
-                return unsafe { self.sum_rest(stage, start, lanes) };
+                return unsafe { self.sum_rest(stage, start..start + len, lanes) };
             }
             read.clear();
             written.clear();
@@ -414,32 +448,84 @@ impl<T: Tile + Computed> Run<'_, T> {
             written.extend(lanes.iter_mut().map(|lanes| lanes.as_mut_ptr().cast::<u8>()));
             // SAFETY: by contract; there are as many totals as reductions.
             unsafe { plan.reduce(len, &read, &self.numbers, &written) }
-        });
-        for ((_, to), result) in sums.reductions.iter().zip(results) {
-            // SAFETY: the column has room for a number.
-            unsafe { self.rows_of(*to).0.cast::<T>().write(*result) }
-        }
+        })
     }
 
-    /// Computes the elements of a row from a position on, fewer than there are lanes, and adds them to these.
+    /// Computes fewer elements of a row than there are lanes, and adds them to these.
     ///
     /// # Safety
     /// As for [`RowPlan::run`].
-    unsafe fn sum_rest(&self, stage: &Stage, start: usize, lanes: &mut [Lanes<T>]) {
-        let place = |slot: &Slot| self.rows_of(*slot).0.wrapping_add(start * self.size_of(*slot));
-        let count = self.n - start;
-        if let Some(part) = &stage.elements {
-            let data: SmallVec<[*mut u8; 16]> = part.inputs.iter().chain(&part.outputs).map(place).collect();
-            // SAFETY: by contract; arrays have room for the row.
-            unsafe { part.run(count, &data, &self.numbers) };
-        }
-        let reductions = stage.reductions.iter().filter(|(reduction, ..)| !reduction.is_running());
-        for ((reduction, from, _), lanes) in reductions.zip(lanes) {
+    unsafe fn sum_rest(&self, stage: &Stage, elements: Range<usize>, lanes: &mut [Lanes<T>]) {
+        // SAFETY: by contract; arrays have room for the row.
+        unsafe { self.compute_some(stage, elements.clone()) };
+        for ((reduction, from, _), lanes) in stage.reductions_to_numbers().zip(lanes) {
             // SAFETY: the elements have been computed.
-            let elements = unsafe { std::slice::from_raw_parts(place(from).cast::<T>(), count) };
-            for (lane, x) in lanes.iter_mut().zip(elements) {
+            for (lane, x) in lanes.iter_mut().zip(unsafe { self.elements(*from, elements.clone()) }) {
                 *lane = reduction.combine(*lane, reduction.combine(reduction.identity(), *x));
             }
+        }
+    }
+
+    /// Computes some elements of a row.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn compute_some(&self, stage: &Stage, elements: Range<usize>) {
+        let Some(part) = &stage.elements else { return };
+        let place = |slot: &Slot| self.rows_of(*slot).0.wrapping_add(elements.start * self.size_of(*slot));
+        let data: SmallVec<[*mut u8; 16]> = part.inputs.iter().chain(&part.outputs).map(place).collect();
+        // SAFETY: by contract.
+        unsafe { part.run(elements.len(), &data, &self.numbers) };
+    }
+
+    /// Some elements of a row that have been computed.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn elements(&self, slot: Slot, elements: Range<usize>) -> &[T] {
+        let first = self.rows_of(slot).0.cast::<T>().wrapping_add(elements.start);
+        // SAFETY: by contract.
+        unsafe { std::slice::from_raw_parts(first, elements.len()) }
+    }
+
+    /// Computes the elements of a row on several threads, and reduces them. Sections of a row are combined in the same order as on one
+    /// thread.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn in_sections(&self, stage: &Stage, sums: Option<&Sums>) {
+        let kinds: SmallVec<[Option<Reduction>; 4]> =
+            stage.reductions_to_numbers().map(|(reduction, ..)| Some(*reduction)).collect();
+        let (n, width) = (self.n, kinds.len());
+        let mut results: Vec<T> = filled(T::ZERO, n.div_ceil(SECTION) * width);
+        let (run, to) = (Shared(self), Pointer(results.as_mut_ptr()));
+        parallel_for(n.div_ceil(SECTION), SECTIONS_OF_THREAD, |sections| {
+            let (run, mut accumulators) = (run.get(), Accumulators::new());
+            for section in sections {
+                let elements = section * SECTION..n.min((section + 1) * SECTION);
+                // SAFETY: by contract; each section has results of its own.
+                unsafe {
+                    let to = std::slice::from_raw_parts_mut(to.get().add(section * width), width);
+                    if let Some(sums) = sums {
+                        to.copy_from_slice(run.sums(stage, sums, elements, &mut accumulators));
+                        continue;
+                    }
+                    run.compute_some(stage, elements.clone());
+                    for (to, (reduction, from, _)) in to.iter_mut().zip(stage.reductions_to_numbers()) {
+                        *to = reduced(run.elements(*from, elements.clone()), *reduction);
+                    }
+                }
+            }
+        });
+        if width == 0 {
+            return;
+        }
+        let mut sections = Sections::new();
+        results.chunks_exact(width).for_each(|section| sections.push(&kinds, section));
+        sections.finish(&kinds, &mut results);
+        for ((.., to), result) in stage.reductions_to_numbers().zip(&results) {
+            // SAFETY: the column has room for a number.
+            unsafe { self.rows_of(*to).0.cast::<T>().write(*result) }
         }
     }
 

@@ -187,7 +187,7 @@ impl<T: Tile + Computed> Run<'_, T> {
     /// # Safety
     /// As for [`RowPlan::run_side_by_side`].
     unsafe fn reduce(&self, stage: &Stage, sums: &mut Sums<T>) {
-        let reductions = || stage.reductions.iter().filter(|(reduction, ..)| !reduction.is_running());
+        let reductions = || stage.reductions_to_numbers();
         sums.begin(reductions().map(|(reduction, ..)| *reduction), LANES * self.rows);
         for section in (0..self.n.max(1)).step_by(SECTION) {
             let (mut at, end) = (section, self.n.min(section + SECTION));

@@ -86,6 +86,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    /// The reductions whose results are numbers, not running ones.
+    pub fn reductions_to_numbers(&self) -> impl Iterator<Item = &(Reduction, Slot, Slot)> {
+        self.reductions.iter().filter(|(reduction, ..)| !reduction.is_running())
+    }
+
     /// Whether a function takes the rows of a slot.
     fn takes_row(&self, slot: Slot) -> bool {
         self.functions.iter().any(|(_, from, _)| from.contains(&slot))

@@ -39,7 +39,7 @@ pub use lane::{Lane, LaneMask};
 pub(crate) use {
     accumulators::Accumulators,
     reduced::reduced,
-    sweep::{LANES, Lanes},
+    sweep::{LANES, Lanes, Sections},
 };
 
 use crate::number::scalar::{Float, Machine, Num, lit};

@@ -187,7 +187,7 @@ fn halve<T: Computed, const HALF: usize>(lanes: &[T], kind: Reduction) -> [T; HA
 }
 
 /// The results of the sections of a long row, which are combined pairwise.
-pub(super) struct Sections<T> {
+pub(crate) struct Sections<T> {
     results: Vec<T>,
     count: usize,
 }
@@ -199,7 +199,7 @@ impl<T: Computed> Sections<T> {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn push(&mut self, kinds: &[Option<Reduction>], section: &[T]) {
+    pub(crate) fn push(&mut self, kinds: &[Option<Reduction>], section: &[T]) {
         self.results.extend_from_slice(&section[..kinds.len()]);
         self.count += 1;
         for _ in 0..self.count.trailing_zeros() {
@@ -222,7 +222,7 @@ impl<T: Computed> Sections<T> {
     /// Moves the result of the row to `sums`.
     #[cold]
     #[inline(never)]
-    pub(super) fn finish(&mut self, kinds: &[Option<Reduction>], sums: &mut [T]) {
+    pub(crate) fn finish(&mut self, kinds: &[Option<Reduction>], sums: &mut [T]) {
         while self.results.len() > kinds.len() {
             self.join(kinds);
         }

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
 use minitensor_kernels::memory::Line;
+use minitensor_kernels::program::RowPlan;
 use minitensor_kernels::threads::{num_threads, parallel_for};
 use smallvec::SmallVec;
 
@@ -29,8 +30,9 @@ const BREATH: usize = 1 << 20;
 const SIDE_BY_SIDE: usize = 64;
 /// The number of bytes of a core that is packed together with its neighbours.
 const GROUP: usize = 1024 * 1024;
-/// The number of bytes of rows that are packed side by side: more than the second cache has, because short pieces of memory are
-/// slow to read.
+/// The fewest rows that are computed side by side.
+const FEWEST_BESIDE: usize = 16;
+/// The number of bytes of rows that are packed side by side.
 const BESIDE: usize = 4 * 1024 * 1024;
 
 /// An argument of all cells.
@@ -93,13 +95,18 @@ pub fn run(
     let sums_any = rule.outputs.iter().any(is_summed);
     let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
+    let cells = shapes.batch.numel();
+    let is_wide = shapes.batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE);
+    let is_side_by_side = !sums_any && is_wide && operands.iter().flatten().any(CellOperand::is_beside);
+    let are_few = cells < num_threads() && operands.iter().flatten().any(CellOperand::is_for_threads);
     let mut rows = None;
-    if let Some(programs) = programs.filter(|_| !sums_any && operands.iter().flatten().any(CellOperand::is_beside)) {
+    let has_programs = matches!(dtype, DType::F32 | DType::F64);
+    if let Some(programs) = programs.filter(|_| has_programs && (is_side_by_side || are_few)) {
         rows = program(programs).ok().filter(|rows| rows.has_machine_code(dtype));
     }
-    let is_side_by_side = rows.is_some();
+    let is_side_by_side = is_side_by_side && rows.is_some();
     let mut kernel = None;
-    if !is_side_by_side {
+    if rows.is_none() {
         match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
             Some(Kernels::Rows(programs)) => rows = Some(program(programs)?),
             found => kernel = found.and_then(|kernels| kernels.cell(&compute)),
@@ -117,7 +124,6 @@ pub fn run(
             _ => operand,
         });
     }
-    let cells = shapes.batch.numel();
     let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     // The division into partial sums determines their bits, so it is not tuned.
     let tuned = op.grain(attrs).filter(|_| !sums_any);
@@ -249,6 +255,11 @@ impl CellOperand {
         self.packed && self.sizes.len() == 1 && self.sizes[0] > 1 && self.step() == 1
     }
 
+    /// Whether several threads share one of its rows.
+    fn is_for_threads(&self) -> bool {
+        self.sizes.len() == 1 && self.sizes[0] >= RowPlan::FOR_THREADS
+    }
+
     /// Packs rows side by side.
     fn put_beside(&mut self) {
         if self.sizes.len() == 1 {
@@ -362,10 +373,12 @@ impl Cells<'_> {
 /// are packed.
 fn group(operands: &[Option<CellOperand>], cells: usize) -> Option<usize> {
     let packed = || operands.iter().flatten().filter(|o| o.packed);
-    if packed().any(|o| o.beside) {
+    if let Some(row) = packed().find(|o| o.beside) {
         let bytes = packed().map(CellOperand::core_bytes).sum::<usize>().max(1);
-        let share = cells.div_ceil(num_threads());
-        return Some((BESIDE / bytes).min(share).clamp(16, 256).next_multiple_of(16));
+        // Short pieces of memory are slow to read, and so are buffers that do not fit the cache.
+        let most = (4096 / row.sizes[0].max(1)).clamp(64, 256);
+        let count = (BESIDE / bytes).min(cells.div_ceil(num_threads())).clamp(16, most);
+        return Some(count.next_multiple_of(16));
     }
     packed().map(CellOperand::core_bytes).max().map(|bytes| (GROUP / bytes.max(1)).clamp(16, 64))
 }
