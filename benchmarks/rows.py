@@ -88,6 +88,20 @@ SOFTMAX = Work(
     "torch.softmax(x, -1)",
     "jax.nn.softmax(x)",
 )
+SOFTMAX_0 = Work(
+    "softmax axis 0",
+    "mt.ops.softmax(x, 0)",
+    "(e := np.exp(x - x.max(0, keepdims=True))) / e.sum(0, keepdims=True)",
+    "torch.softmax(x, 0)",
+    "jax.nn.softmax(x, 0)",
+)
+LOGSUMEXP_0 = Work(
+    "logsumexp axis 0",
+    "mt.ops.logsumexp(x, 0)",
+    "np.log(np.exp(x - (m := x.max(0))).sum(0)) + m",
+    "torch.logsumexp(x, 0)",
+    "jax.nn.logsumexp(x, 0)",
+)
 LOG_SOFTMAX = Work(
     "log_softmax",
     "mt.ops.log_softmax(x)",
@@ -294,6 +308,10 @@ ROWS: tuple[Row, ...] = (
         )
         for gradient in (False, True)
     ),
+    Row(REDUCTION, SOFTMAX_0, MATRIX),
+    Row(REDUCTION, SOFTMAX_0, MATRIX, gradient=True),
+    Row(REDUCTION, LOGSUMEXP_0, MATRIX),
+    Row(REDUCTION, SOFTMAX, {"x": normal(4 * MI)}),
     Row(REDUCTION, SOFTMAX, MATRIX, "float64"),
     Row(REDUCTION, SOFTMAX, MATRIX, "bfloat16"),
     Row(REDUCTION, LAYER_NORM, SHIFTED, "bfloat16"),
