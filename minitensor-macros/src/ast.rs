@@ -15,6 +15,8 @@ use crate::source::Clause;
 pub struct Op {
     /// The function as written, without the `#[default]` attributes.
     pub function: ItemFn,
+    /// The name of the struct that provides the definition: that of the function, unless another op has this name.
+    pub type_name: Ident,
     pub level: Level,
     /// The registered name: for example, `swish` or `ns::swish`.
     pub name: String,

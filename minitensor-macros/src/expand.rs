@@ -23,9 +23,9 @@ use crate::lower::Lowered;
 
 /// The whole expansion. `runtime` is the path of `minitensor::__private`.
 pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
-    let (ident, vis) = (op.ident().clone(), op.function.vis.clone());
+    let (ident, vis) = (op.type_name.clone(), op.function.vis.clone());
     let function = &lowered.function;
-    let doc = format!("The op [`{ident}()`] as a value: what everything but the computation itself asks.");
+    let doc = format!("The op [`{}()`] as a value: what everything but the computation itself asks.", op.ident());
     let mut items = Items::default();
     items.define(&op, &format_ident!("__DEF"), lowered.formula.as_ref());
     let call = call::call(&op, &format_ident!("call"));

@@ -10,6 +10,7 @@ mod attr_enum;
 mod body;
 mod check;
 mod diag;
+mod drawn;
 mod dtype;
 mod expand;
 mod hygiene;
@@ -23,7 +24,7 @@ mod tests;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{DeriveInput, ItemFn, parse_quote};
+use syn::{DeriveInput, Ident, ItemFn, parse_quote};
 
 /// Defines a tensor operation by a function. The macro generates kernels for every dtype, the gradient, validation, and
 /// inference of shapes and dtypes. It also generates a struct with the name of the function, which provides the definition.
@@ -155,14 +156,31 @@ fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
-    let function = match parse::function(item.clone()) {
-        Ok(function) => function,
-        Err(error) => return parse::incomplete(error, item),
-    };
+    match parse::function(item.clone()) {
+        Ok(function) => definition(attr, function, None),
+        Err(error) => parse::incomplete(error, item),
+    }
+}
+
+/// Expands a definition. The struct has the name of the function, or another one.
+fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ident>) -> TokenStream {
     let mut diag = diag::Diag::default();
+    let drawn = drawn::Drawn::take(&attr, &mut function, &mut diag);
+    if let Some(drawn) = &drawn {
+        attr = drawn.clauses();
+    }
     let (clauses, op) = parse::op(attr, function.clone(), &mut diag);
     let runtime = runtime::path(clauses.runtime.as_ref());
-    let Some(op) = op else { return kept(without_body(function), diag) };
+    let Some(mut op) = op else { return kept(without_body(function), diag) };
+    if let Some(type_name) = type_name {
+        op.type_name = type_name;
+    }
+    let composite = drawn.map(|drawn| {
+        let ident = op.ident().clone();
+        drawn.rename(&mut op);
+        let (attr, function) = drawn.composite(&op, &clauses, &runtime, &mut diag);
+        move || definition(attr, function, Some(ident))
+    });
     check::op(&op, &clauses, &mut diag);
     if op.shape.is_some() && op.level == ast::Level::Element {
         // The body is probably written for rows.
@@ -173,7 +191,9 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
         return kept(without_body(lowered.function), diag);
     }
     diag.finish();
-    expand::op(op, lowered, &runtime)
+    let composite = composite.map(|composite| composite());
+    let own = expand::op(op, lowered, &runtime);
+    quote!(#own #composite)
 }
 
 /// The body of a wrong definition may not be valid Rust, so rustc would report further errors.

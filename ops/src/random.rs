@@ -8,6 +8,12 @@ use minitensor::random::{self, Block, next_key};
 
 use crate::comparison::greater_equal;
 
+/// The next key of the global generator, for `count` uniform or normal random numbers.
+#[custom_op(name = "random::key", where count >= 0)]
+pub fn key(count: i64) -> Result<Tensor> {
+    next_key(count as usize, Block::Floats, Device::Cpu)
+}
+
 /// Uniform random numbers in `[0, 1)`: a function of the key.
 #[custom_op(
     name = "random::uniform", dtype = (key: u64) -> dtype, backward = none,

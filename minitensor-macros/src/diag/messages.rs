@@ -55,6 +55,12 @@ messages! {
     REQUIRED_AFTER_OPTIONAL: "the required parameter `{}` follows the optional parameter `{}`", "add `#[default = …]` to `{}`, or move it before `{}`";
     TOO_MANY: "an element op can have at most {} tensors, got {}", "write it with `&Tensor` parameters, from smaller ops";
 
+    // Parameters that the engine computes.
+    POSITION_SYNTAX: "expected the axis of the positions", "write `#[position(-1)]`, or `#[position(axis)]` with an attribute `axis: i64`";
+    DRAWN_TYPE: "a parameter with `#[{}]` is a number for each element, not `{}`", "write the dtype variable, such as `T`";
+    DRAWN_CLAUSE: "an op with `#[position]`, `#[uniform]` or `#[normal]` cannot have the clause `{}`", "take these numbers as tensors, and make them in an op over `&Tensor`";
+    DRAWN_KEY: "the op has a parameter `{}`, the key of its random numbers", "choose another name";
+
     // Defaults.
     DEFAULT_SYNTAX: "expected the value of the default", "write `#[default = 0.5]`";
     DEFAULT_ON_TENSOR: "the tensor `{}` cannot have a default", "make it an `Option`, and handle `None` in the body";

@@ -202,6 +202,7 @@ pub fn vjp(op: &Op) -> Option<Vjp> {
     let mut function = op.function.clone();
     function.sig.ident = format_ident!("__{}_vjp", text(op.ident()));
     let op = Op {
+        type_name: op.type_name.clone(),
         function,
         level: Level::Cell,
         name: format!("{}.vjp", op.name),

@@ -111,6 +111,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
     function.sig.ident = format_ident!("__{}_vjp", text(op.ident()));
     let wrt = floats_of(op).map(|(i, _)| i).collect();
     let op = Op {
+        type_name: op.type_name.clone(),
         function,
         level: Level::Row,
         name: format!("{}.vjp", op.name),

@@ -45,6 +45,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
     let returns = if outputs.len() == 1 { Returns::One } else { Returns::Tuple };
     let params = (0..inputs.len()).map(Slot::Input).chain((0..op.attrs.len()).map(Slot::Attr)).collect();
     let mut vjp = Op {
+        type_name: op.type_name.clone(),
         function: op.function.clone(),
         level: Level::Element,
         name: format!("{}.vjp", op.name),

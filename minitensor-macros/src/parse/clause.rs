@@ -186,6 +186,16 @@ fn at_clause(input: ParseStream) -> bool {
     word.is_some_and(|word| value || word == "inplace" || word == "precompiled" || word == "where")
 }
 
+/// Whether tokens begin with a clause.
+pub fn starts_clause(tokens: &[TokenTree]) -> bool {
+    let Some(TokenTree::Ident(word)) = tokens.first() else { return false };
+    let punct =
+        |at: usize| if let Some(TokenTree::Punct(punct)) = tokens.get(at) { Some(punct.as_char()) } else { None };
+    let word = word.to_string();
+    let is_flag = matches!(word.as_str(), "inplace" | "precompiled" | "where");
+    is_flag || CLAUSES.iter().any(|(known, _)| *known == word) && punct(1) == Some('=') && punct(2) != Some('=')
+}
+
 /// Skips to the next clause after an error.
 fn skip(input: ParseStream) {
     while !input.is_empty() && !at_clause(&input.fork()) {

@@ -1,6 +1,7 @@
 //! Runtime functions that the expansion of `#[custom_op]` calls. Not for hand-written code.
 
 mod cell;
+mod drawn;
 mod row;
 
 pub use std::borrow::Cow;
@@ -12,6 +13,7 @@ pub use std::vec;
 pub use std::vec::Vec;
 
 pub use cell::*;
+pub use drawn::Drawn;
 pub use row::*;
 
 pub use inventory;

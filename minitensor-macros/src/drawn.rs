@@ -1,0 +1,311 @@
+//! Parameters that the engine computes: `#[position(axis)] i: T`, `#[uniform] u: T`, `#[normal] z: T`.
+//!
+//! Such a definition becomes two ops. The first takes these numbers as tensors, like any other op. The second has the name of the
+//! definition; its body over whole tensors makes the numbers and calls the first.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident};
+use syn::{Expr, FnArg, Ident, ItemFn, Pat};
+
+use crate::ast::{Arity, Elem, Op, Slot, spelling, text};
+use crate::diag::{Diag, messages};
+use crate::hygiene::quote;
+use crate::parse::Clauses;
+use crate::parse::clause::starts_clause;
+
+/// The parameters of a definition that the engine computes.
+pub struct Drawn {
+    params: Vec<Param>,
+    /// The words of the clauses, with their tokens.
+    clauses: Vec<(String, TokenStream)>,
+}
+
+struct Param {
+    ident: Ident,
+    kind: Kind,
+}
+
+enum Kind {
+    Position(Box<Expr>),
+    Uniform,
+    Normal,
+}
+
+/// The clauses of the op that makes the numbers. It has the name, and checks shapes and conditions, so that errors have this name.
+const OF_COMPOSITE: [&str; 4] = ["alias", "since", "shape", "where"];
+/// The clauses that the op that takes the numbers does not have.
+const OF_NAME: [&str; 3] = ["name", "alias", "since"];
+
+impl Drawn {
+    /// Takes the attributes of these parameters from a function. `None` if there are none.
+    pub fn take(attr: &TokenStream, function: &mut ItemFn, diag: &mut Diag) -> Option<Drawn> {
+        let mut params = vec![];
+        let variables: Vec<String> = function.sig.generics.type_params().map(|param| text(&param.ident)).collect();
+        for arg in &mut function.sig.inputs {
+            let FnArg::Typed(arg) = arg else { continue };
+            let Pat::Ident(pat) = &*arg.pat else { continue };
+            let mut found = None;
+            arg.attrs.retain(|attr| {
+                let word = ["position", "uniform", "normal"].into_iter().find(|word| attr.path().is_ident(word));
+                let kind = word.and_then(|word| match word {
+                    "position" => match attr.parse_args() {
+                        Ok(axis) => Some(Kind::Position(Box::new(axis))),
+                        Err(_) => {
+                            diag.error(attr, &messages::POSITION_SYNTAX, &[]);
+                            None
+                        }
+                    },
+                    "uniform" => Some(Kind::Uniform),
+                    _ => Some(Kind::Normal),
+                });
+                found = found.take().or(word.zip(kind));
+                word.is_none()
+            });
+            let Some((word, kind)) = found else { continue };
+            if !variables.contains(&spelling(&arg.ty)) {
+                diag.error(&arg.ty, &messages::DRAWN_TYPE, &[&word, &spelling(&arg.ty)]);
+            }
+            params.push(Param { ident: pat.ident.clone(), kind });
+        }
+        if params.is_empty() {
+            return None;
+        }
+        // An axis may be all that an attribute is for.
+        let axes =
+            params.iter().filter_map(|param| if let Kind::Position(axis) = &param.kind { Some(axis) } else { None });
+        let axes: TokenStream = axes.map(|axis| quote!(#axis;)).collect();
+        for arg in &mut function.sig.inputs {
+            if let FnArg::Typed(arg) = arg
+                && let Pat::Ident(pat) = &*arg.pat
+                && crate::body::mentions(axes.clone(), &|name| *name == pat.ident)
+            {
+                arg.attrs.push(syn::parse_quote!(#[allow(unused_variables)]));
+            }
+        }
+        let drawn = Drawn { params, clauses: clauses(attr.clone()) };
+        for (word, tokens) in drawn.clauses.iter().filter(|(word, _)| word == "axis" || word == "inplace") {
+            diag.error(tokens, &messages::DRAWN_CLAUSE, &[word]);
+        }
+        Some(drawn)
+    }
+
+    fn is_random(&self) -> bool {
+        self.params.iter().any(|param| !matches!(param.kind, Kind::Position(_)))
+    }
+
+    /// The clauses of the op that takes the numbers. In a `shape` clause, a position is a number for each row.
+    pub fn clauses(&self) -> TokenStream {
+        let inputs = self.params.iter().map(|Param { ident, kind }| match kind {
+            Kind::Position(_) => quote!(, #ident: [..]),
+            _ => quote!(, #ident: [.., __n]),
+        });
+        let inputs: TokenStream = inputs.collect();
+        self.joined(|word| !OF_NAME.contains(&word), &inputs)
+    }
+
+    /// These clauses, with more inputs in the `shape` clause. `__n` is the dimension of the row.
+    fn joined(&self, is_chosen: impl Fn(&str) -> bool, inputs: &TokenStream) -> TokenStream {
+        let chosen = self.clauses.iter().filter(|(word, _)| is_chosen(word));
+        let each =
+            chosen.map(|(word, tokens)| if word == "shape" { with_inputs(tokens, inputs) } else { tokens.clone() });
+        quote!(#(#each),*)
+    }
+
+    /// Makes an op the one that takes the numbers.
+    pub fn rename(&self, op: &mut Op) {
+        op.name = format!("given::{}", self.name(op).replace("::", "_"));
+        op.type_name = format_ident!("__{}_given", text(op.ident()));
+    }
+
+    /// The registered name of the definition.
+    fn name(&self, op: &Op) -> String {
+        let clause = self.clauses.iter().find(|(word, _)| word == "name");
+        let literal = clause.and_then(|(_, tokens)| syn::parse2::<syn::MetaNameValue>(tokens.clone()).ok());
+        match literal.map(|name| name.value) {
+            Some(Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. })) => name.value(),
+            _ => text(op.ident()),
+        }
+    }
+
+    /// The clauses and the function of the op that makes the numbers.
+    pub fn composite(
+        &self,
+        op: &Op,
+        clauses: &Clauses,
+        runtime: &TokenStream,
+        diag: &mut Diag,
+    ) -> (TokenStream, ItemFn) {
+        let is_drawn = |ident: &Ident| self.params.iter().any(|param| param.ident == *ident);
+        let key = Ident::new("key", op.ident().span());
+        let variable = |i: usize| &op.generics[i].ident;
+        let dtype_of = |elem: Elem| match elem {
+            Elem::Generic(i) => variable(i).to_token_stream(),
+            Elem::Fixed(dtype) => format_ident!("{}", dtype.rust_name()).to_token_stream(),
+            _ => quote!(bool),
+        };
+        let (mut params, mut dtypes, mut inputs, mut args) = (vec![], vec![], vec![], vec![]);
+        for input in &op.inputs {
+            let ident = &input.ident;
+            if is_drawn(ident) {
+                inputs.push(quote!(::core::option::Option::None));
+                args.push(quote!(&#ident));
+                continue;
+            }
+            if *ident == key && self.is_random() {
+                diag.error(ident, &messages::DRAWN_KEY, &[ident]);
+            }
+            let dtype = dtype_of(input.elem);
+            dtypes.push(quote!(#ident: #dtype));
+            args.push(quote!(#ident));
+            match input.arity {
+                Arity::Optional => {
+                    params.push(quote!(#ident: ::core::option::Option<&#runtime::Tensor>));
+                    inputs.push(quote!(#ident));
+                }
+                _ => {
+                    params.push(quote!(#ident: &#runtime::Tensor));
+                    inputs.push(quote!(::core::option::Option::Some(#ident)));
+                }
+            }
+        }
+        let mut shape_inputs = TokenStream::new();
+        let mut given = quote!(::core::option::Option::None);
+        if self.is_random() {
+            // Optional parameters follow required ones.
+            let is_required = op.attrs.iter().any(|attr| !attr.has_default());
+            params.push(match is_required {
+                true => quote!(#key: &#runtime::Tensor),
+                false => quote!(#key: ::core::option::Option<&#runtime::Tensor>),
+            });
+            given = if is_required { quote!(::core::option::Option::Some(#key)) } else { key.to_token_stream() };
+            dtypes.push(quote!(#key: u64));
+            shape_inputs = quote!(, #key: [2]);
+        }
+        for slot in &op.params {
+            let Slot::Attr(i) = *slot else { continue };
+            let attr = &op.attrs[i];
+            let (ident, ty) = (&attr.ident, &attr.ty);
+            if *ident == key && self.is_random() {
+                diag.error(ident, &messages::DRAWN_KEY, &[ident]);
+            }
+            let default = attr.default.as_ref().map(|default| quote!(#[default = #default]));
+            params.push(match attr.optional {
+                true => quote!(#default #ident: ::core::option::Option<#ty>),
+                false => quote!(#default #ident: #ty),
+            });
+            args.push(ident.to_token_stream());
+        }
+        let returned: Vec<TokenStream> = match &clauses.dtype {
+            Some(dtype) => dtype
+                .outputs
+                .iter()
+                .map(|(name, ty)| name.as_ref().map_or_else(|| quote!(#ty), |name| quote!(#name: #ty)))
+                .collect(),
+            None => op.outputs.iter().map(|output| dtype_of(output.elem)).collect(),
+        };
+        let bounds = op.generics.iter().map(|generic| {
+            let (ident, dtypes) =
+                (&generic.ident, generic.dtypes.iter().map(|dtype| format_ident!("{}", dtype.rust_name())));
+            quote!(#ident: #(#dtypes)|*)
+        });
+        let own = self.joined(|word| OF_COMPOSITE.contains(&word), &shape_inputs);
+        let own = if own.is_empty() { own } else { quote!(#own,) };
+        let name = self.name(op);
+        let attr = quote!(name = #name, #own dtype = (#(#dtypes),*) -> (#(#returned),*) where #(#bounds),*);
+        let draws = self.params.iter().map(|Param { ident, kind }| {
+            let variable = op.inputs.iter().find(|input| input.ident == *ident).map_or(0, |input| match input.elem {
+                Elem::Generic(i) => i,
+                _ => 0,
+            });
+            match kind {
+                Kind::Position(axis) => quote!(let #ident = drawn.position(#variable, #axis)?;),
+                Kind::Uniform => quote!(let #ident = drawn.uniform(#variable)?;),
+                Kind::Normal => quote!(let #ident = drawn.normal(#variable)?;),
+            }
+        });
+        let count = self.params.iter().filter(|param| !matches!(param.kind, Kind::Position(_))).count();
+        let (name, inner, vis) = (format_ident!("__{}_op", text(op.ident())), &op.type_name, &op.function.vis);
+        let docs = op.function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+        let returns = match op.returned().count() {
+            1 => quote!(#runtime::Tensor),
+            n => {
+                let each = std::iter::repeat_n(quote!(#runtime::Tensor), n);
+                quote!((#(#each),*))
+            }
+        };
+        let function = quote! {
+            #(#docs)*
+            #[allow(clippy::too_many_arguments, non_snake_case)]
+            #vis fn #name(#(#params),*) -> #runtime::Result<#returns> {
+                let mut drawn = #runtime::Drawn::new(&#inner::op(), &[#(#inputs),*], #given, #count)?;
+                #(#draws)*
+                #inner::call(#(#args),*)
+            }
+        };
+        let function = diag.ok(syn::parse2(function)).unwrap_or_else(|| op.function.clone());
+        (attr, function)
+    }
+}
+
+/// The clauses of an attribute. A wrong clause is reported where all are parsed.
+fn clauses(attr: TokenStream) -> Vec<(String, TokenStream)> {
+    let mut clauses: Vec<(String, TokenStream)> = vec![];
+    let tokens: Vec<TokenTree> = attr.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        let is_comma = matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+        if is_comma && starts_clause(&tokens[at + 1..]) {
+            continue;
+        }
+        let is_first = at == 0
+            || matches!(&tokens[at - 1], TokenTree::Punct(punct) if punct.as_char() == ',')
+                && starts_clause(&tokens[at..]);
+        if is_first {
+            clauses.push((token.to_string(), TokenStream::new()));
+        }
+        if let Some((_, tokens)) = clauses.last_mut() {
+            tokens.extend([token.clone()]);
+        }
+    }
+    clauses
+}
+
+/// A `shape` clause with more inputs, in which `__n` is the dimension of the row.
+fn with_inputs(clause: &TokenStream, inputs: &TokenStream) -> TokenStream {
+    let mut is_done = false;
+    let each = clause.clone().into_iter().map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis && !is_done => {
+            is_done = true;
+            let own = group.stream();
+            let row = row(&own);
+            let inputs = inputs.clone().into_iter().map(|token| replaced(token, row.as_ref()));
+            let mut all = own;
+            all.extend(inputs);
+            let mut longer = Group::new(Delimiter::Parenthesis, all);
+            longer.set_span(group.span());
+            TokenTree::Group(longer)
+        }
+        other => other,
+    });
+    each.collect()
+}
+
+/// The dimension of the first row `[.., n]`.
+fn row(inputs: &TokenStream) -> Option<TokenTree> {
+    inputs.clone().into_iter().find_map(|token| match token {
+        TokenTree::Group(group) => {
+            group.stream().into_iter().find(|token| matches!(token, TokenTree::Ident(_) | TokenTree::Literal(_)))
+        }
+        _ => None,
+    })
+}
+
+fn replaced(token: TokenTree, row: Option<&TokenTree>) -> TokenTree {
+    match token {
+        TokenTree::Group(group) => {
+            let each = group.stream().into_iter().map(|token| replaced(token, row));
+            TokenTree::Group(Group::new(group.delimiter(), each.collect()))
+        }
+        TokenTree::Ident(ident) if ident == "__n" => row.cloned().unwrap_or(TokenTree::Ident(ident)),
+        other => other,
+    }
+}
