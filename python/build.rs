@@ -1,5 +1,7 @@
 //! Lays out the files for authors of plugins: `include`, the C header, and `sdk`, the crates that a plugin in Rust depends on.
 //! `pyproject.toml` adds both to the wheel.
+//!
+//! Also passes the linker its arguments.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = here.parent().ok_or("the package must be in the repository")?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
+    wrap_personality();
     for folder in ["include", "sdk"] {
         if out.join(folder).exists() {
             fs::remove_dir_all(out.join(folder))?;
@@ -32,6 +35,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     workspace(&root.join("Cargo.toml"), &out.join("sdk/Cargo.toml"))
+}
+
+/// Replaces the function that unwinders call for each Rust function, where `pthread_exit` unwinds (`src/runtime/unwind.rs`). On other
+/// CPUs, such as 32-bit Arm, it has other arguments.
+fn wrap_personality() {
+    println!("cargo::rustc-check-cfg=cfg(wraps_personality)");
+    let target = ["OS", "ENV", "ARCH"].map(|part| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default());
+    if let ["linux", "gnu", "x86_64" | "aarch64"] = target.each_ref().map(String::as_str) {
+        println!("cargo::rustc-cfg=wraps_personality");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--wrap=rust_eh_personality");
+    }
 }
 
 /// Copies a file, or a folder with its contents.

@@ -72,8 +72,28 @@ def test_a_forked_child_does_not_wait_for_threads_of_its_parent():
     assert done.stdout == "7 [2.0, 2.0, 2.0, 2.0]\n", done.stderr
 
 
+def exits_silently(code: str) -> None:
+    """Asserts that a process succeeds without errors or warnings."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# After it has begun to shut down, Python waits here. Meanwhile, it ends each other thread that requests the GIL.
+SLOW_EXIT = """
+import sys, time, types
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        for _ in range(60):
+            sleep(0.01)
+
+# Python frees the contents of this module, but not those of a module whose functions a thread runs.
+sys.modules["slow"] = types.ModuleType("slow")
+sys.modules["slow"].slow = Slow()
+"""
+
 AT_EXIT = """
-import sys, threading, time
+import sys, threading
 import minitensor as mt
 
 sys.setswitchinterval(1e-5)
@@ -95,21 +115,65 @@ def work():
 
 threading.Thread(target=work, daemon=True).start()
 started.wait()
-
-class Slow:
-    def __del__(self, sleep=time.sleep):
-        # Python is shutting down: other threads that ask for the interpreter are ended.
-        for _ in range(20):
-            sleep(0.01)
-
-sys.modules["__main__"].slow = Slow()
 """
 
 
 @pytest.mark.parametrize("n", [4, 1 << 18])
 def test_a_daemon_thread_in_a_backward_pass_ends_with_the_process(n):
-    done = subprocess.run([sys.executable, "-c", AT_EXIT.format(n=n)], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    exits_silently(AT_EXIT.format(n=n) + SLOW_EXIT)
+
+
+CALLED_AT_EXIT = """
+import threading, time
+import minitensor as mt
+
+inside = threading.Event()
+
+# These are arguments, because the names of this module may be removed while the thread runs.
+def pause(value, enter=inside.set, sleep=time.sleep):
+    enter()
+    sleep(0.2)
+    return value
+
+class Argument:
+    def __index__(self):
+        return pause(2)
+
+class Array:
+    def __getattr__(self, name):
+        raise pause(AttributeError(name))
+
+class Hook:
+    def __call__(self, gradient):
+        return gradient
+
+    def __del__(self):
+        pause(None)
+
+def work():
+    while True:
+        try:
+            {call}
+        except TypeError:
+            pass
+
+threading.Thread(target=work, daemon=True).start()
+inside.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "mt.zeros(Argument())",
+        "mt.ones(3)[Argument()]",
+        "mt.ops.sum(mt.ones(1, 1, 1), Argument())",
+        "mt.Tensor(Array())",
+        "mt.ones(1, requires_grad=True).register_hook(Hook()).remove()",
+    ],
+)
+def test_a_daemon_thread_in_python_code_that_a_function_calls_ends_with_the_process(call):
+    exits_silently(CALLED_AT_EXIT.format(call=call) + SLOW_EXIT)
 
 
 FORK = """

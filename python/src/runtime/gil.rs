@@ -1,9 +1,9 @@
 //! [`attach`] and [`detach`]: acquire and release the GIL, also while the interpreter shuts down.
 //!
-//! While Python (before 3.14) shuts down, it ends each thread that requests the GIL, by unwinding the thread's
-//! stack. If the unwinding meets a Rust frame, the process aborts. Therefore, after Python runs its `atexit` functions,
-//! no other thread enters Python from Rust any more: it waits until the process ends. Python itself waits for
-//! threads that run a Python function that was called from Rust, such as a hook.
+//! While Python (before 3.14) shuts down, it ends each thread that requests the GIL. Therefore, after Python runs its `atexit`
+//! functions, no other thread enters Python from Rust any more: it waits until the process ends. Python itself waits for threads that
+//! run a Python function that was called from Rust, such as a hook. [`unwind`](super::unwind) stops the threads that request the GIL
+//! elsewhere.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -45,12 +45,17 @@ fn leave_python() {
     }
 }
 
+/// True from the time when Python runs its `atexit` functions.
+pub fn is_shutting_down() -> bool {
+    IS_SHUTTING_DOWN.load(Ordering::SeqCst)
+}
+
 fn must_park() -> bool {
-    IS_SHUTTING_DOWN.load(Ordering::SeqCst) && SHUTDOWN_THREAD.get() != Some(&std::thread::current().id())
+    is_shutting_down() && SHUTDOWN_THREAD.get() != Some(&std::thread::current().id())
 }
 
 /// Waits until the process ends. The thread must not hold the GIL.
-fn park_forever() -> ! {
+pub fn park_forever() -> ! {
     if DEPTH.replace(0) > 0 {
         THREADS_IN_PYTHON.fetch_sub(1, Ordering::SeqCst);
     }

@@ -6,6 +6,8 @@ pub mod fork;
 pub mod gil;
 pub mod log;
 pub mod signals;
+#[cfg(wraps_personality)]
+mod unwind;
 
 use pyo3::prelude::*;
 
