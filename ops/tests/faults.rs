@@ -6,7 +6,7 @@
 use minitensor::attr::{Attr, AttrKind, FromAttr};
 use minitensor::op::{Arg, dispatch};
 use minitensor::prelude::*;
-use minitensor::testing::{Sample, opcheck};
+use minitensor::testing::{GradCheck, Sample, gradcheck, opcheck};
 use minitensor::{BackwardCall, CustomOpBuilder, OpRef, registry};
 use minitensor_ops as ops;
 use ops::arithmetic::{add, divide, multiply};
@@ -123,6 +123,34 @@ fn fault_6_a_gradient_that_is_absent_for_the_second_output() {
             .backward(|call| Ok(vec![Some(multiply::call(&call.cotangent(0)?, &t(&[2.0], &[]))?)])),
     );
     found(&op, sample(), "gradient", "finite differences give");
+}
+
+#[test]
+fn a_wrong_derivative_of_a_small_output_beside_a_huge_one() {
+    // The first input times a factor for each output.
+    let factor = |k: usize| if k == 0 { 1e8 } else { 3.0 };
+    let op = |factor_of_gradient: fn(usize) -> f64| {
+        let forward = move |x: &[&Tensor]| {
+            let first = if x[0].expect_cpu().is_ok() { numbers(x[0]).first().copied() } else { None };
+            let values = (0..x[0].numel()).map(|k| factor(k) * first.unwrap_or_default()).collect();
+            Tensor::from_vec(values, x[0].shape().clone())?.to_device(x[0].device())
+        };
+        build(CustomOpBuilder::new("faulty", 1).forward(forward).backward(move |call| {
+            let (x, d) = (call.input(0)?, numbers(&call.cotangent(0)?));
+            let mut gradient = vec![0.0; d.len()];
+            gradient[0] = d.iter().enumerate().map(|(k, d)| factor_of_gradient(k) * d).sum();
+            Ok(vec![Some(Tensor::from_vec(gradient, x.shape().clone())?)])
+        }))
+    };
+    let inputs = [t(&[1.5, 0.5, -0.5], &[3])];
+    let check = |factor_of_gradient| {
+        let call = |x: &[Tensor]| Ok(vec![dispatch(&op(factor_of_gradient), &[Arg::Tensor(&x[0])], &[])?.single()]);
+        gradcheck(&call, &inputs, GradCheck { orders: 1, ..GradCheck::default() })
+    };
+    check(|k| if k == 0 { 1e8 } else { 3.0 }).expect("the correct gradient");
+    let error = check(|k| [1e8, 3.0, 2.0][k]).expect_err("the wrong gradient of the last output");
+    assert!(error.message().contains("with cotangents inverse to the derivatives"), "{error}");
+    found(&op(|k| [1e8, 3.0, 2.0, 3.0, 3.0, 3.0][k % 6]), sample(), "gradient", "inverse to the derivatives");
 }
 
 #[test]

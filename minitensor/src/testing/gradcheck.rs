@@ -27,9 +27,9 @@ impl Default for GradCheck {
 /// A function of tensors.
 type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 
-/// Compares the gradient of `f` at `inputs` with central differences, for pseudorandom cotangents. Only float64 and complex128
-/// inputs are checked. The error names the input, the element and both numbers.
-/// for pseudorandom cotangents; the error says which input, which element, and both numbers.
+/// Compares the gradient of `f` at `inputs` with central differences, for pseudorandom cotangents: first of a similar size for all elements
+/// of the outputs, then inversely proportional to the derivatives of each element, so that large derivatives do not hide small ones. Only
+/// float64 and complex128 inputs are checked. The error names the input, the element and both numbers.
 ///
 /// A complex number counts as two real ones. The gradient of a real number with respect to `x + iy` is its derivative with
 /// respect to `x`, plus `i` times its derivative with respect to `y`.
@@ -58,8 +58,9 @@ fn order(number: usize, f: &Function<'_>, inputs: &[Tensor], options: GradCheck)
     let gradient = |inputs: &[Tensor]| {
         let _on = EnableGrad::new();
         let leaves = leaves(inputs)?;
-        let outputs: Vec<Tensor> = f(&leaves)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect();
-        gradients(&outputs, &leaves, &differentiable, true)
+        let outputs = differentiable_outputs(f, &leaves)?;
+        let weights = weights(&outputs)?;
+        gradients(&outputs, &weights, &leaves, &differentiable, Options { retain_graph: true, create_graph: true })
     };
     order(number + 1, &gradient, inputs, options)
 }
@@ -84,16 +85,42 @@ pub(super) fn cotangent(output: &Tensor, index: usize) -> Result<Tensor> {
     tensor_like(output, (0..parts * output.numel()).map(value).collect())
 }
 
-fn gradients(outputs: &[Tensor], inputs: &[Tensor], which: &[usize], create_graph: bool) -> Result<Vec<Tensor>> {
-    let recorded: Vec<Tensor> = outputs.iter().filter(|t| t.requires_grad()).cloned().collect();
-    let wanted: Vec<Tensor> = which.iter().map(|i| inputs[*i].clone()).collect();
-    if recorded.is_empty() {
-        return wanted.iter().map(|t| Tensor::zeros(t.shape().clone(), t.dtype(), t.device())).collect();
+fn differentiable_outputs(f: &Function<'_>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    Ok(f(inputs)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect())
+}
+
+/// The numbers in all tensors, one after the other.
+fn all_numbers(tensors: &[Tensor]) -> Result<Vec<f64>> {
+    Ok(tensors.iter().map(numbers).collect::<Result<Vec<_>>>()?.concat())
+}
+
+/// The numbers in the pseudorandom cotangents of all outputs.
+fn weights(outputs: &[Tensor]) -> Result<Vec<f64>> {
+    let cotangents: Vec<Tensor> = outputs.iter().enumerate().map(|(k, t)| cotangent(t, k)).collect::<Result<_>>()?;
+    all_numbers(&cotangents)
+}
+
+/// The gradients of some inputs, for cotangents that contain these numbers.
+fn gradients(
+    outputs: &[Tensor],
+    mut weights: &[f64],
+    inputs: &[Tensor],
+    which: &[usize],
+    options: Options,
+) -> Result<Vec<Tensor>> {
+    let (mut recorded, mut cotangents) = (Vec::new(), Vec::new());
+    for t in outputs {
+        let count = if t.dtype().is_complex() { 2 * t.numel() } else { t.numel() };
+        let (own, rest) = weights.split_at(count);
+        weights = rest;
+        if t.requires_grad() {
+            recorded.push(t.clone());
+            cotangents.push(Some(tensor_like(t, own.to_vec())?));
+        }
     }
-    let cotangents: Vec<Option<Tensor>> =
-        recorded.iter().enumerate().map(|(k, t)| cotangent(t, k).map(Some)).collect::<Result<_>>()?;
-    let options = Options { retain_graph: create_graph, create_graph };
-    let found = grad(&recorded, &wanted, &cotangents, options)?;
+    let wanted: Vec<Tensor> = which.iter().map(|i| inputs[*i].clone()).collect();
+    let found =
+        if recorded.is_empty() { vec![None; wanted.len()] } else { grad(&recorded, &wanted, &cotangents, options)? };
     found
         .into_iter()
         .zip(&wanted)
@@ -101,57 +128,113 @@ fn gradients(outputs: &[Tensor], inputs: &[Tensor], which: &[usize], create_grap
         .collect()
 }
 
+/// Central differences of all outputs with respect to one element of an input.
+struct Column {
+    input: usize,
+    element: usize,
+    value: f64,
+    derivatives: Vec<f64>,
+}
+
+impl Column {
+    fn new(f: &Function<'_>, inputs: &[Tensor], input: usize, element: usize, step: f64) -> Result<Column> {
+        let base = numbers(&inputs[input])?;
+        let value = base[element];
+        let h = step * value.abs().max(1.0);
+        // `f` may differentiate internally, which requires recording. So there is no NoGrad here.
+        let at = |value: f64| -> Result<Vec<f64>> {
+            let (mut moved, mut inputs) = (base.clone(), inputs.to_vec());
+            moved[element] = value;
+            inputs[input] = tensor_like(&inputs[input], moved)?;
+            let outputs = differentiable_outputs(f, &inputs)?;
+            let _quiet = NoGrad::new();
+            all_numbers(&outputs)
+        };
+        let derivatives = at(value + h)?.iter().zip(at(value - h)?).map(|(a, b)| (a - b) / (2.0 * h)).collect();
+        Ok(Column { input, element, value, derivatives })
+    }
+
+    /// The derivative of the weighted sum of all outputs.
+    fn weighted(&self, weights: &[f64]) -> f64 {
+        self.derivatives.iter().zip(weights).map(|(d, w)| d * w).sum()
+    }
+
+    /// The size of that derivative if nothing cancels.
+    fn size(&self, weights: &[f64]) -> f64 {
+        self.derivatives.iter().zip(weights).map(|(d, w)| (d * w).abs()).sum()
+    }
+
+    fn fail<T>(&self, gradient: f64, numeric: f64) -> Result<T> {
+        let Column { input, element, value, .. } = self;
+        Err(Error::runtime(format!(
+            "for input {input}, element {element} (value {value}), it is {gradient}, but finite differences give {numeric}"
+        )))
+    }
+}
+
 fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
     let which: Vec<usize> = (0..inputs.len()).filter(|i| is_checked(&inputs[*i])).collect();
-    let analytic = {
+    let (leaves, outputs) = {
         let _on = EnableGrad::new();
         let leaves = leaves(inputs)?;
-        let outputs: Vec<Tensor> = f(&leaves)?.into_iter().filter(|t| t.dtype().is_differentiable()).collect();
-        let values = outputs.iter().map(numbers).collect::<Result<Vec<_>>>()?;
-        if values.iter().flatten().any(|v| !v.is_finite()) {
-            return Ok(()); // Nothing to compare with outside the domain.
-        }
-        gradients(&outputs, &leaves, &which, false)?
+        let outputs = differentiable_outputs(f, &leaves)?;
+        (leaves, outputs)
     };
-    // `f` may differentiate internally, which requires recording. So there is no NoGrad here.
-    let objective = |inputs: &[Tensor]| -> Result<f64> {
-        let outputs = f(inputs)?;
-        let mut total = 0.0;
-        for (k, t) in outputs.iter().filter(|t| t.dtype().is_differentiable()).enumerate() {
-            let _quiet = NoGrad::new();
-            let weights = numbers(&cotangent(t, k)?)?;
-            total += numbers(&t.detach())?.iter().zip(weights).map(|(v, w)| v * w).sum::<f64>();
-        }
-        Ok(total)
+    let values = all_numbers(&outputs)?;
+    if values.iter().any(|v| !v.is_finite()) {
+        return Ok(()); // Nothing to compare with outside the domain.
+    }
+    let gradients = |weights: &[f64], retain_graph: bool| -> Result<Vec<Vec<f64>>> {
+        let options = Options { retain_graph, create_graph: false };
+        gradients(&outputs, weights, &leaves, &which, options)?.iter().map(numbers).collect()
     };
-    for (gradient, input) in analytic.iter().zip(&which) {
-        let base = numbers(&inputs[*input])?;
-        let gradient = numbers(&gradient.detach())?;
-        if gradient.len() != base.len() {
+    let weights = weights(&outputs)?;
+    let mut columns = Vec::new();
+    for (gradient, input) in gradients(&weights, true)?.iter().zip(&which) {
+        let count = numbers(&inputs[*input])?.len();
+        if gradient.len() != count {
             return Err(Error::runtime(format!(
-                "for input {input}, it has {}, expected {}",
+                "for input {input}, it has {}, expected {count}",
                 counted(gradient.len(), "element"),
-                base.len()
             )));
         }
-        for i in 0..base.len() {
-            let h = options.step * base[i].abs().max(1.0);
-            let at = |value: f64| -> Result<f64> {
-                let mut moved = base.clone();
-                moved[i] = value;
-                let mut inputs = inputs.to_vec();
-                inputs[*input] = tensor_like(&inputs[*input], moved)?;
-                objective(&inputs)
-            };
-            let numeric = (at(base[i] + h)? - at(base[i] - h)?) / (2.0 * h);
-            let close = (gradient[i] - numeric).abs() <= options.atol + options.rtol * numeric.abs();
+        for (element, gradient) in gradient.iter().enumerate() {
+            let column = Column::new(f, inputs, *input, element, options.step)?;
+            let numeric = column.weighted(&weights);
+            let close = (gradient - numeric).abs() <= options.atol + options.rtol * numeric.abs();
             if !close && numeric.is_finite() {
-                return Err(Error::runtime(format!(
-                    "for input {input}, element {i} (value {}), it is {}, but finite differences give {numeric}",
-                    base[i], gradient[i]
-                )));
+                return column.fail(*gradient, numeric);
+            }
+            if columns.len() * values.len() < MOST_DERIVATIVES {
+                columns.push(column);
             }
         }
     }
+    let weights = scaled(weights, &values, &columns);
+    let found = gradients(&weights, false)?.concat();
+    for (column, gradient) in columns.iter().zip(found) {
+        let numeric = column.weighted(&weights);
+        let tolerance = options.atol + options.rtol * column.size(&weights);
+        let is_close = |other: f64| (other - numeric).abs() <= tolerance;
+        if is_close(gradient) || !numeric.is_finite() {
+            continue;
+        }
+        // Rounding errors may be as large as small derivatives. They change with the step.
+        let other = Column::new(f, inputs, column.input, column.element, 8.0 * options.step)?;
+        if is_close(other.weighted(&weights)) {
+            return column.fail(gradient, numeric).map_err(|e| e.context("with cotangents inverse to the derivatives"));
+        }
+    }
     Ok(())
+}
+
+/// The maximum number of derivatives that are kept for the second comparison: 128 MiB.
+const MOST_DERIVATIVES: usize = 1 << 24;
+
+/// Weights for which the largest derivative of each output element has about the same size, unless it is as small as rounding errors.
+fn scaled(weights: Vec<f64>, values: &[f64], columns: &[Column]) -> Vec<f64> {
+    let largest =
+        |k: usize| columns.iter().map(|c| c.derivatives[k].abs()).filter(|d| d.is_finite()).fold(0.0, f64::max);
+    let scale = |k: usize| largest(k).max(1e-4).max(1e-5 * values[k].abs());
+    weights.into_iter().enumerate().map(|(k, weight)| weight / scale(k)).collect()
 }
