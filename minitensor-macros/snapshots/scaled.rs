@@ -77,6 +77,11 @@ const _: () = {
         static __OP1_DIVIDE: __private::OpName = __private::OpName::new("divide");
         static __OP0_MULTIPLY: __private::OpName = __private::OpName::new("multiply");
         static __OP2_SUM: __private::OpName = __private::OpName::new("sum");
+        __private::inventory::submit! {
+            __private::CallsEntry { caller : "the gradient of op 'scaled'", location :
+            __private::Location { file : __private::Cow::Borrowed(::core::file!()), line
+            : ::core::line!() }, calls : & ["divide", "multiply", "sum"], }
+        }
         let d_out = ctx.cotangent(0)?;
         let exact = __private::attr::<bool>(ctx.attrs(), 1)?;
         let n_scale = __private::attr::<f64>(ctx.attrs(), 0)?;
@@ -239,8 +244,5 @@ const _: () = {
     __private::impl_custom_op!(scaled, __DEF);
     __private::inventory::submit! {
         __private::OpEntry { op : & __DEF, kernels : __private::None }
-    }
-    __private::inventory::submit! {
-        __private::CallsEntry { op : & __DEF, calls : & ["divide", "multiply", "sum"] }
     }
 };

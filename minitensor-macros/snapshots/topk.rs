@@ -88,6 +88,11 @@ const _: () = {
         ctx: &__private::BackwardCall<'_>,
     ) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
         static __OP0_SCATTER: __private::OpName = __private::OpName::new("scatter");
+        __private::inventory::submit! {
+            __private::CallsEntry { caller : "the gradient of op 'topk'", location :
+            __private::Location { file : __private::Cow::Borrowed(::core::file!()), line
+            : ::core::line!() }, calls : & ["scatter"], }
+        }
         let d_values = ctx.cotangent(0)?;
         let indices = ctx.output(1)?;
         let n = ctx.dim("n");
@@ -236,8 +241,5 @@ const _: () = {
     __private::inventory::submit! {
         __private::OpEntry { op : & __DEF, kernels :
         __private::Some(__private::Kernels::Cells(__topk_kernel)) }
-    }
-    __private::inventory::submit! {
-        __private::CallsEntry { op : & __DEF, calls : & ["scatter"] }
     }
 };

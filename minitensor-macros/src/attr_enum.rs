@@ -25,6 +25,11 @@ pub fn expand(input: &DeriveInput, runtime: &TokenStream) -> TokenStream {
                 self.__word()
             }
         }
+        impl #runtime::AsValue for #ident {
+            fn as_value(&self) -> #runtime::Value<'_> {
+                #runtime::Value::Attr(#runtime::From::from(self.__word()))
+            }
+        }
         impl #ident {
             #[doc(hidden)]
             pub const fn __word(self) -> &'static #runtime::str {

@@ -3,7 +3,6 @@
 mod parameter;
 mod row;
 mod shape;
-mod tensor;
 
 use minitensor_schema::name::{check_op, check_word};
 use minitensor_schema::{check, message};
@@ -21,7 +20,6 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     element(op, diag);
     row::row(op, diag);
     row::results(op, diag);
-    tensor::body(op, diag);
     gives_something(op, diag);
     variables(op, diag);
     shape::shape(op, diag);

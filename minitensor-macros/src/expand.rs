@@ -35,9 +35,6 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
         call::call_in_place(&op)
     });
     let Items { tokens, entries, .. } = items;
-    let calls = lowered.formula.as_ref().map(|formula| &formula.calls).filter(|calls| !calls.is_empty()).map(|calls| {
-        quote!(__private::inventory::submit! { __private::CallsEntry { op: &__DEF, calls: &[#(#calls),*] } })
-    });
     quote! {
         #function
 
@@ -61,7 +58,6 @@ pub fn op(mut op: Op, lowered: Lowered, runtime: &TokenStream) -> TokenStream {
             }
             __private::impl_custom_op!(#ident, __DEF);
             #(__private::inventory::submit! { #entries })*
-            #calls
         };
     }
 }

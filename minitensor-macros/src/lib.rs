@@ -22,6 +22,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use parse::helper::Helper;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{DeriveInput, Ident, ItemFn, parse_quote};
@@ -130,7 +131,7 @@ pub fn attr_enum(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// }
 /// ```
 ///
-/// A helper with `R: Row` works on rows. A helper that takes `&[T]`, `&T` or views works on cells: its body is plain Rust,
+/// A helper with `R: Row` works on rows. A helper that takes `&Tensor` works on whole tensors. A helper that takes `&[T]`, `&T` or views works on cells: its body is plain Rust,
 /// except that literals beside elements become elements.
 ///
 /// `#[op_fn(crate = path)]` sets the path of minitensor, if not `::minitensor` or `::minitensor_plugin_sdk`.
@@ -147,7 +148,13 @@ fn helper(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut diag = diag::Diag::default();
     let (path, head) = parse::helper::head(attr, &function, &mut diag);
     let Some(head) = head else { return kept(without_body(function), diag) };
-    let lowered = lower::function(&function, &head, &runtime::path(path.as_ref()), &mut diag);
+    let runtime = runtime::path(path.as_ref());
+    let lowered = match head {
+        Helper::Numbers(head) => lower::function(&function, &head, &runtime, &mut diag),
+        Helper::Tensors => {
+            lower::tensor::function(&function, &format!("function '{}'", function.sig.ident), &runtime, &mut diag)
+        }
+    };
     if !diag.is_empty() {
         return kept(without_body(lowered), diag);
     }

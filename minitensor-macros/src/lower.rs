@@ -1,7 +1,9 @@
 //! Rewrites the function and the backward formula before the expansion.
 
+mod call;
 mod element;
 pub mod formula;
+pub mod tensor;
 
 pub use element::shown;
 
@@ -24,7 +26,7 @@ pub struct Lowered {
 /// Rewrites the function according to its level, and the backward formula.
 pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
     let function = match op.level {
-        Level::Tensor => op.function.clone(),
+        Level::Tensor => tensor::function(&op.function, &format!("op '{}'", op.name), rt, diag),
         _ => function(&op.function, &Head::of(op), rt, diag),
     };
     let formula = match &op.gradient {

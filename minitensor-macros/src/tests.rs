@@ -281,6 +281,55 @@ fn a_tensor_op() {
 }
 
 #[test]
+fn a_tensor_op_with_operators_and_slices() {
+    assert_snapshot(
+        "attention",
+        quote!(),
+        quote! {
+            /// Attention.
+            pub fn attention(q: &Tensor, k: &Tensor, mask: Option<&Tensor>, scale: Option<f64>) -> Result<Tensor> {
+                let scale = scale.unwrap_or(1.0 / (q.shape()[q.ndim() - 1] as f64).sqrt());
+                let mut scores = q.matmul(k.matrix_transpose()) * scale;
+                if let Some(mask) = mask {
+                    scores += mask;
+                }
+                let (top, _) = scores.topk(k = 3)?;
+                Ok(ops::concat([top, scores[(.., 1..n, 0)]], axis = -1))
+            }
+        },
+    );
+}
+
+#[test]
+fn the_macro_knows_every_method_of_tensors() {
+    use crate::lower::tensor::Returns;
+    let src = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../minitensor/src");
+    let of = |folder: &str| std::fs::read_dir(src.join(folder)).unwrap().map(|file| file.unwrap().path());
+    for file in of("tensor").chain([src.join("autograd/meta.rs"), src.join("guest/tensor.rs")]) {
+        for item in syn::parse_file(&std::fs::read_to_string(file).unwrap()).unwrap().items {
+            let syn::Item::Impl(item) = item else { continue };
+            if item.trait_.is_some() || crate::ast::spelling(&item.self_ty) != "Tensor" {
+                continue;
+            }
+            for part in item.items {
+                let syn::ImplItem::Fn(method) = part else { continue };
+                let is_method = matches!(method.sig.inputs.first(), Some(syn::FnArg::Receiver(_)));
+                if !is_method || !matches!(method.vis, syn::Visibility::Public(_)) {
+                    continue;
+                }
+                let returns = match crate::ast::spelling(&method.sig.output).as_str() {
+                    "->Tensor" => Returns::Tensor,
+                    "->Result<Tensor>" => Returns::Result,
+                    _ => Returns::Other,
+                };
+                let name = method.sig.ident.to_string();
+                assert_eq!(crate::lower::tensor::method(&name), Some(returns), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_optional_input_and_an_enum() {
     assert_snapshot(
         "scaled",
@@ -342,7 +391,7 @@ fn parts_of_a_formula_that_are_no_tensors_stay_the_rust_that_they_are() {
         "if weight.is_none() {",
         "if let Some(w) = &weight {",
         "if weight.is_some() {",
-        "__private::value(&[each.clone(), x.clone()][..])",
+        "__private::list( &[__private::value(&each), __private::value(&x)], )?",
         "__private::value(&(vec![1].len()))",
     ] {
         assert!(shown.contains(part), "{part}\nis not in\n{shown}");

@@ -41,7 +41,7 @@ messages! {
     // Helpers.
     HELPER_CLAUSE: "`#[op_fn]` has no such argument", "write `#[op_fn]`; only the path of minitensor can be set, as in `#[op_fn(crate = path)]`";
     HELPER_CONST: "a helper of ops cannot be `const`", "remove `const`; the arithmetic of elements is not available at compile time";
-    HELPER_VARIABLE: "the helper `{}` has no dtype variable", "declare one, such as `fn {}<T: Float>(x: T)`; the traits are {}. A function on tensors or plain numbers needs no `#[op_fn]`";
+    HELPER_VARIABLE: "the helper `{}` has no dtype variable", "declare one, such as `fn {}<T: Float>(x: T)`; the traits are {}. A function on plain numbers needs no `#[op_fn]`";
 
     // Parameters.
     PARAMETER_NAME: "`{}` is not a valid name of a parameter", "Rust reads it as a value in a pattern; choose another name";
@@ -82,9 +82,14 @@ messages! {
     TENSOR_RETURNS: "a tensor op cannot return `{}`", "return `Tensor`, a tuple of tensors, `Vec<Tensor>`, or a `Result` of one of these";
 
     // Bodies over whole tensors.
-    TENSOR_OPERATOR: "`{}` is a tensor, which has no operator `{}`", "call an op: `{}::call(x, y)?`; the built-in ops are in the crate `minitensor_ops`";
-    TENSOR_METHOD: "`{}` is a tensor, which has no method `{}`", "call an op: `{}::call(x)?`; the built-in ops are in the crate `minitensor_ops`";
-    TENSOR_TRY: "`{}` is a tensor, not a `Result`", "remove the `?`; calls of ops return a `Result`";
+    TENSOR_TRY: "`{}` is a tensor, not a `Result`", "remove the `?`; an error of an op leaves the function without it";
+    TENSOR_FAILS: "the {} calls ops, which may fail, but it returns `{}`", "return `Result<{}>`, and write `Ok(…)`";
+    TENSOR_RESULT: "`{}` is a tensor, but the {} must return a `Result`, because ops may fail", "write `Ok({})`";
+    TENSOR_CONDITION: "the condition `{}` is a tensor, which has a value for each element", "select elements by an op: `ops::where_({}, x, y)`";
+    TENSOR_PART: "a part of the tensor `{}` cannot be assigned", "compute a new tensor, for example with `ops::concat([…])` or `ops::where_(…)`";
+    SLICE_REST: "a slice can have `..` once, which stands for all remaining axes", "write `0..` for all of one axis";
+    SLICE_CLOSED: "the end of a slice is exclusive", "write `..` instead of `..=`, and the position after the last one";
+    SLICE_TENSOR: "`{}` is a tensor, but a slice takes numbers, ranges, `..` and `None`", "select by a tensor with an op: `x.take(index, axis)`";
 
     // The shape clause.
     CELL_NEEDS_SHAPE: "the op `{}` works on cells, but has no `shape` clause", "describe its input and output dimensions, such as `shape = (x: [.., n]) -> [.., n]`";

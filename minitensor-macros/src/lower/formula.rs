@@ -11,6 +11,7 @@ use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::Ident;
 
+use super::call::Calls;
 use crate::ast::{Arity, Op, text};
 use crate::diag::Diag;
 use crate::expand::attr;
@@ -25,8 +26,6 @@ pub struct Lowered {
     pub saved_outputs: Vec<usize>,
     /// Inputs whose gradient is `none`.
     pub without: Vec<usize>,
-    /// The names of the ops that it calls.
-    pub calls: Vec<String>,
 }
 
 pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowered> {
@@ -43,7 +42,7 @@ pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowe
 }
 
 fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
-    let mut writer = Writer { op, source, used: BTreeMap::new(), ops: BTreeMap::new() };
+    let mut writer = Writer { op, source, used: BTreeMap::new(), calls: Calls::default() };
     let lets: Vec<_> = gradient.lets.iter().map(|l| writer.binding(l)).collect();
     let entries: BTreeMap<usize, TokenStream> =
         gradient.entries.iter().map(|e| (e.input, writer.owned(&e.value))).collect();
@@ -61,14 +60,11 @@ fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
     });
     let count = syn::Index::from(op.inputs.len());
     let ident = format_ident!("__{}_backward", text(op.ident()));
-    let statics = writer
-        .ops
-        .iter()
-        .map(|(name, ident)| quote!(static #ident: __private::OpName = __private::OpName::new(#name);));
+    let items = writer.calls.items(&format!("the gradient of op '{}'", op.name));
     let bindings = writer.bindings();
     let function = quote! {
         fn #ident(ctx: &__private::BackwardCall<'_>) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
-            #(#statics)*
+            #items
             #bindings
             #(#shared)*
             let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![__private::None; #count];
@@ -78,8 +74,7 @@ fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
     };
     let all = |positions: &BTreeSet<usize>| positions.iter().copied().collect();
     let (saved_inputs, saved_outputs) = (all(&gradient.saved_inputs), all(&gradient.saved_outputs));
-    let calls = writer.ops.keys().cloned().collect();
-    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone(), calls }
+    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone() }
 }
 
 /// For each `let`, the input whose gradient is its only user, so that it is computed only for that gradient. A `let` stays
@@ -108,8 +103,7 @@ struct Writer<'a> {
     source: &'a Source,
     /// The names whose values the call provides.
     used: BTreeMap<String, (Name, Ident)>,
-    /// The ops that are called, each with its static.
-    ops: BTreeMap<String, Ident>,
+    calls: Calls,
 }
 
 impl Writer<'_> {

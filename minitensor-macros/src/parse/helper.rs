@@ -11,9 +11,18 @@ use crate::ast::{Arity, Core, Elem, Generic, Level, spelling, text};
 use crate::body::{Certain, Head, ValueKind, mentions};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
+use crate::lower::tensor::takes_tensor;
+
+/// What the body of a helper describes.
+pub enum Helper {
+    /// Elements, rows or cells.
+    Numbers(Head),
+    /// Whole tensors.
+    Tensors,
+}
 
 /// Reads the argument of the attribute, which is the path of minitensor, and the signature.
-pub fn head(attr: TokenStream, function: &ItemFn, diag: &mut Diag) -> (Option<Path>, Option<Head>) {
+pub fn head(attr: TokenStream, function: &ItemFn, diag: &mut Diag) -> (Option<Path>, Option<Helper>) {
     let path = match runtime.parse2(attr.clone()) {
         Ok(path) => path,
         Err(_) => {
@@ -33,12 +42,15 @@ pub fn head(attr: TokenStream, function: &ItemFn, diag: &mut Diag) -> (Option<Pa
         return (path, None);
     }
     let (generics, is_machine) = variables(function);
+    if generics.is_empty() && takes_tensor(function) {
+        return (path, Some(Helper::Tensors));
+    }
     if generics.is_empty() {
         let (name, names) = (&function.sig.ident, list(&Bound::names()));
         diag.error(name, &messages::HELPER_VARIABLE, &[name, name, &names]);
         return (path, None);
     }
-    (path, Some(of(function, generics, is_machine)))
+    (path, Some(Helper::Numbers(of(function, generics, is_machine))))
 }
 
 /// Nothing, or `crate = path`.

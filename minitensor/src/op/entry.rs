@@ -1,6 +1,6 @@
 //! [`OpEntry`], [`CallsEntry`] and [`KernelEntry`]: the entries by which the registry finds definitions and kernels.
 
-use super::def::OpDef;
+use super::def::{Location, OpDef};
 use super::kernel::Kernels;
 
 /// The entry that `#[custom_op]` submits to `inventory`.
@@ -12,11 +12,13 @@ pub struct OpEntry {
 }
 inventory::collect!(OpEntry);
 
-/// The ops that the gradient formula of an op calls.
+/// The ops that a gradient formula, or a body over whole tensors, calls by name.
 pub struct CallsEntry {
-    /// The op with the formula.
-    pub op: &'static OpDef,
-    /// The names of the ops that it calls.
+    /// What calls them, such as `the gradient of op 'swish'`.
+    pub caller: &'static str,
+    /// Where it is defined.
+    pub location: Location,
+    /// The names of the ops.
     pub calls: &'static [&'static str],
 }
 inventory::collect!(CallsEntry);

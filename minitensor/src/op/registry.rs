@@ -74,20 +74,21 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
             ))),
         }
     }
-    for CallsEntry { op, calls } in inventory::iter::<CallsEntry> {
-        for name in calls.iter().filter(|name| !table.names.contains_key(**name)) {
-            conflict(unknown_call(&table.names, op, name));
+    for entry in inventory::iter::<CallsEntry> {
+        for name in entry.calls.iter().filter(|name| !table.names.contains_key(**name)) {
+            conflict(unknown_call(&table.names, entry, name));
         }
     }
     RwLock::new(table)
 });
 
-fn unknown_call(names: &Names, op: &OpDef, name: &str) -> Error {
+fn unknown_call(names: &Names, entry: &CallsEntry, name: &str) -> Error {
     let help = match nearest(name, names.keys().map(String::as_str)) {
         Some(near) => format!("did you mean '{near}'?"),
         None => "link the crate that defines it".to_owned(),
     };
-    Error::value(format!("the gradient of op '{}', by {}, calls '{name}', but there is no op with this name; {help}", op.name, op.location))
+    let CallsEntry { caller, location, .. } = entry;
+    Error::value(format!("{caller}, by {location}, calls '{name}', but there is no op with this name; {help}"))
 }
 
 /// The errors found when the registry was built, such as ops with the same name from different crates.
@@ -181,7 +182,7 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
-/// An error if two crates define an op with the same name, if a kernel is of no op, or if a gradient formula calls an unknown op.
+/// An error if two crates define an op with the same name, if a kernel is of no op, or if a gradient formula or a body calls an unknown op.
 pub fn check() -> Result<()> {
     drop(read());
     CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)

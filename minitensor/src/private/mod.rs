@@ -3,6 +3,7 @@
 mod cell;
 mod drawn;
 mod row;
+mod value;
 
 pub use std::borrow::Cow;
 pub use std::convert::From;
@@ -15,6 +16,7 @@ pub use std::vec::Vec;
 pub use cell::*;
 pub use drawn::Drawn;
 pub use row::*;
+pub use value::*;
 
 pub use inventory;
 pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
@@ -361,63 +363,3 @@ macro_rules! tuples {
     )*};
 }
 tuples! { (a Tensor, b Tensor) (a Tensor, b Tensor, c Tensor) (a Tensor, b Tensor, c Tensor, d Tensor) }
-
-/// A value that may occur in a formula.
-pub trait AsValue {
-    #[doc(hidden)]
-    fn as_value(&self) -> Value<'_>;
-}
-impl AsValue for Tensor {
-    fn as_value(&self) -> Value<'_> {
-        Value::Tensor(self)
-    }
-}
-impl<T: AsValue + ?Sized> AsValue for &T {
-    fn as_value(&self) -> Value<'_> {
-        (**self).as_value()
-    }
-}
-impl<T: AsValue> AsValue for Option<T> {
-    fn as_value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Attr(Attr::None), AsValue::as_value)
-    }
-}
-macro_rules! as_value {
-    ($($t:ty),*) => {$( impl AsValue for $t { fn as_value(&self) -> Value<'_> { Value::Attr(self.clone().into()) } } )*};
-}
-as_value!(bool, i32, i64, usize, f32, f64, String, Vec<i64>, Vec<f64>, DType);
-impl AsValue for str {
-    fn as_value(&self) -> Value<'_> {
-        Value::Attr(self.into())
-    }
-}
-impl AsValue for [i64] {
-    fn as_value(&self) -> Value<'_> {
-        Value::Attr(self.into())
-    }
-}
-impl AsValue for [f64] {
-    fn as_value(&self) -> Value<'_> {
-        Value::Attr(self.into())
-    }
-}
-impl AsValue for [usize] {
-    fn as_value(&self) -> Value<'_> {
-        Value::Attr(self.into())
-    }
-}
-impl<const N: usize> AsValue for [i64; N] {
-    fn as_value(&self) -> Value<'_> {
-        Value::Attr((*self).into())
-    }
-}
-impl AsValue for [Tensor] {
-    fn as_value(&self) -> Value<'_> {
-        Value::Tensors(self.iter().collect())
-    }
-}
-
-/// An argument of a call in a formula.
-pub fn value<V: AsValue + ?Sized>(v: &V) -> Value<'_> {
-    v.as_value()
-}

@@ -3,13 +3,12 @@
 use minitensor_schema::Attr;
 use minitensor_schema::Extent;
 use minitensor_schema::gradient::{Bound, Let, Name, Property, ResolvedExpr, ResolvedKind};
-use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::quote_spanned;
-use syn::Ident;
+use proc_macro2::{TokenStream, TokenTree};
 
 use super::Writer;
 use crate::ast::{Arity, text};
 use crate::hygiene::quote;
+use crate::lower::call;
 
 impl Writer<'_> {
     /// `let a = x;`
@@ -25,8 +24,7 @@ impl Writer<'_> {
                 quote!(let #pattern = (#(#values),*);)
             }
             Bound::Outputs(call) => {
-                let count = syn::Index::from(bound.names.len());
-                let call = self.call(call, Some(&count));
+                let call = self.call(call, Some(bound.names.len()));
                 let inside = Extent { start: bound.pattern.start + 1, end: bound.pattern.end - 1 };
                 let names = self.source.rust(inside, &[]);
                 quote!(let [#names] = #call;)
@@ -49,12 +47,10 @@ impl Writer<'_> {
     /// An argument of an op.
     fn argument(&mut self, node: &ResolvedExpr) -> TokenStream {
         let tokens = match &node.kind {
-            ResolvedKind::Const(Attr::None) => {
-                return quote!(__private::value(&__private::Option::<__private::i64>::None));
-            }
-            ResolvedKind::List(items) if items.iter().any(|item| item.is_tensor) => {
-                let each: Vec<_> = items.iter().map(|item| self.owned(item)).collect();
-                return quote!(__private::value(&[#(#each),*][..]));
+            ResolvedKind::Const(Attr::None) => return call::none(),
+            ResolvedKind::List(items) => {
+                let items: Vec<_> = items.iter().map(|item| self.argument(item)).collect();
+                return call::list(&items);
             }
             _ if node.is_tensor => self.tensor(node),
             ResolvedKind::Operator(_, sides) if sides.len() == 2 => {
@@ -67,7 +63,7 @@ impl Writer<'_> {
             }
             _ => self.known(node),
         };
-        quote!(__private::value(&#tokens))
+        call::value(tokens)
     }
 
     fn tensor(&mut self, node: &ResolvedExpr) -> TokenStream {
@@ -116,30 +112,12 @@ impl Writer<'_> {
     }
 
     /// The call of an op. With `count` it returns this number of tensors.
-    fn call(&mut self, node: &ResolvedExpr, count: Option<&syn::Index>) -> TokenStream {
+    fn call(&mut self, node: &ResolvedExpr, count: Option<usize>) -> TokenStream {
         let ResolvedKind::Call { op, op_at, args, keywords } = &node.kind else { return self.known(node) };
         let args: Vec<_> = args.iter().map(|arg| self.argument(arg)).collect();
-        let keywords: Vec<_> = keywords
-            .iter()
-            .map(|(name, value)| {
-                let value = self.argument(value);
-                quote!((#name, #value))
-            })
-            .collect();
-        let op = self.op_name(op, self.source.span(op_at.start));
-        let method = match count {
-            Some(count) => quote!(call_many::<#count>),
-            None => quote!(call),
-        };
-        let span = self.source.span(node.at.start);
-        quote_spanned!(span=> #op.#method(&[#(#args),*], &[#(#keywords),*])?)
-    }
-
-    /// The static for an op that is called.
-    fn op_name(&mut self, name: &str, span: Span) -> Ident {
-        let ident = format!("__OP{}_{}", self.ops.len(), name.to_uppercase().replace("::", "_"));
-        let ident = self.ops.entry(name.to_owned()).or_insert_with(|| Ident::new(&ident, Span::call_site()));
-        Ident::new(&ident.to_string(), span)
+        let keywords: Vec<_> = keywords.iter().map(|(name, value)| (name.clone(), self.argument(value))).collect();
+        let op = self.calls.op(op, self.source.span(op_at.start));
+        call::call(&op, &args, &keywords, count, self.source.span(node.at.start))
     }
 
     /// The Rust source, with the properties of tensors replaced.

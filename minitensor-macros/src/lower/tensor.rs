@@ -1,0 +1,682 @@
+//! Lowers a body over whole tensors: operators, methods and slices of values that are certainly tensors become calls of ops by
+//! name, and `ops::name(…)` too. All other code remains Rust.
+
+mod container;
+mod kind;
+mod slice;
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, ItemFn, Pat, ReturnType, Stmt, parse_quote};
+
+use super::call::{self, Calls};
+use crate::ast::{spelling, text};
+use crate::body::is_compound;
+use crate::diag::{Diag, Message, error, messages};
+use crate::hygiene::quote;
+use crate::lower::shown;
+use kind::Kind;
+#[cfg(test)]
+pub use kind::{Returns, method};
+use minitensor_schema::gradient::{BINARY, UNARY};
+
+/// The function with its body lowered. `caller` describes it in the error for an unknown op.
+pub fn function(function: &ItemFn, caller: &str, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
+    // A variable may refer to a tensor at first, and hold the result of an op later. So lowering repeats until no further
+    // variable gets a tensor of its own.
+    let mut owned = BTreeSet::new();
+    loop {
+        let mut lowered = function.clone();
+        let mut lowering = Lowering { owned: owned.clone(), ..Lowering::default() };
+        lowering.function(&mut lowered);
+        if lowering.owned != owned {
+            owned = lowering.owned;
+            continue;
+        }
+        lowering.errors.into_iter().for_each(|e| diag.push(e));
+        if !lowering.calls.is_empty() || lowering.is_used {
+            let (items, stmts) = (lowering.calls.items(caller), &lowered.block.stmts);
+            *lowered.block = parse_quote!({ use #rt as __private; #items #(#stmts)* });
+        }
+        return lowered;
+    }
+}
+
+/// Whether a function has a tensor among its parameters.
+pub fn takes_tensor(function: &ItemFn) -> bool {
+    function.sig.inputs.iter().any(|arg| match arg {
+        FnArg::Typed(arg) => Kind::of_type(&arg.ty).has_tensor(),
+        FnArg::Receiver(_) => false,
+    })
+}
+
+#[derive(Default)]
+struct Lowering {
+    /// The variables in scope, each with the number of its declaration. The last one with a given name is valid.
+    scope: Vec<(String, Kind, usize)>,
+    declared: usize,
+    /// The declarations of variables that need a tensor of their own.
+    owned: BTreeSet<usize>,
+    calls: Calls,
+    /// Whether the body uses the runtime.
+    is_used: bool,
+    /// Whether the function or closure around the current expression calls ops, which may fail.
+    may_fail: bool,
+    errors: Vec<syn::Error>,
+}
+
+impl Lowering {
+    fn error(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) {
+        self.errors.push(error(at, message, args));
+    }
+
+    fn function(&mut self, function: &mut ItemFn) {
+        for arg in &function.sig.inputs {
+            if let FnArg::Typed(arg) = arg {
+                self.bind(&arg.pat, Kind::of_type(&arg.ty));
+            }
+        }
+        let tail = tail(&function.block);
+        let kind = self.block(&mut function.block);
+        self.result("function", &function.sig.output, &kind, tail);
+    }
+
+    /// Checks the result of a function or closure: if it calls ops, it may fail.
+    fn result(&mut self, what: &str, output: &ReturnType, kind: &Kind, tail: Option<Expr>) {
+        let returned = Kind::of_output(output);
+        match (output, tail) {
+            _ if !self.may_fail => {}
+            (ReturnType::Type(_, ty), _) if !matches!(returned, Kind::Result(_) | Kind::Other) => {
+                let spelled = spelling(ty);
+                self.error(ty, &messages::TENSOR_FAILS, &[&what, &spelled, &spelled]);
+            }
+            (_, Some(tail)) if *kind == Kind::New => {
+                self.error(&tail, &messages::TENSOR_RESULT, &[&shown(&tail), &what, &shown(&tail)]);
+            }
+            _ => {}
+        }
+    }
+
+    // Variables.
+
+    fn lookup(&self, name: &Ident) -> Option<&(String, Kind, usize)> {
+        let name = text(name);
+        self.scope.iter().rev().find(|(known, ..)| *known == name)
+    }
+
+    fn bind(&mut self, pattern: &Pat, kind: Kind) {
+        match pattern {
+            Pat::Ident(pattern) => {
+                self.declared += 1;
+                let kind = if pattern.by_ref.is_some() { kind.referred() } else { kind };
+                self.scope.push((text(&pattern.ident), kind, self.declared));
+            }
+            Pat::Type(pattern) => {
+                let declared = Kind::of_type(&pattern.ty);
+                self.bind(&pattern.pat, if declared == Kind::Other { kind } else { declared });
+            }
+            Pat::Reference(pattern) => self.bind(&pattern.pat, kind),
+            Pat::Paren(pattern) => self.bind(&pattern.pat, kind),
+            Pat::Guard(pattern) => self.bind(&pattern.pat, kind),
+            Pat::Tuple(tuple) => self.bind_each(tuple.elems.iter(), |i| kind.part(i)),
+            Pat::Slice(slice) => self.bind_each(slice.elems.iter(), |_| kind.item()),
+            Pat::TupleStruct(pattern) if pattern.elems.len() == 1 => self.bind(&pattern.elems[0], kind.inside()),
+            other => {
+                // The names hide others.
+                let mut names = Names(vec![]);
+                syn::visit::Visit::visit_pat(&mut names, other);
+                names.0.iter().for_each(|name| self.scope.push((text(name), Kind::Other, 0)));
+            }
+        }
+    }
+
+    /// Binds the patterns of a list. Those after `..` are unknown, unless all parts are alike.
+    fn bind_each<'p>(&mut self, patterns: impl Iterator<Item = &'p Pat>, part: impl Fn(usize) -> Kind) {
+        let mut is_known = true;
+        for (i, pattern) in patterns.enumerate() {
+            match pattern {
+                Pat::Rest(_) => is_known = false,
+                // `rest @ ..`
+                Pat::Ident(rest) if rest.subpat.is_some() => {
+                    self.bind(pattern, Kind::List(Box::new(part(i))));
+                    is_known = false;
+                }
+                _ => self.bind(pattern, if is_known { part(i) } else { Kind::Other }),
+            }
+        }
+    }
+
+    /// Runs `inside` in a scope of its own.
+    fn scoped<V>(&mut self, inside: impl FnOnce(&mut Self) -> V) -> V {
+        let outside = self.scope.len();
+        let value = inside(self);
+        self.scope.truncate(outside);
+        value
+    }
+
+    /// Notes that a variable is assigned a new tensor.
+    fn assigned(&mut self, place: &Expr) {
+        let Some(name) = as_ident(place).map(text) else { return };
+        if let Some((_, kind, declared)) = self.scope.iter_mut().rev().find(|(known, ..)| *known == name) {
+            if *kind == Kind::Tensor {
+                self.owned.insert(*declared);
+            }
+            *kind = Kind::New;
+        }
+    }
+
+    // Statements.
+
+    fn block(&mut self, block: &mut Block) -> Kind {
+        self.scoped(|this| {
+            let mut kind = Kind::Other;
+            for stmt in &mut block.stmts {
+                kind = Kind::Other;
+                match stmt {
+                    Stmt::Local(local) => this.local(local),
+                    Stmt::Expr(expr, semicolon) => {
+                        let value = this.expr(expr);
+                        if semicolon.is_none() {
+                            kind = value;
+                        }
+                    }
+                    Stmt::Macro(mac) if mac.semi_token.is_none() => {
+                        let mut expr = Expr::Macro(ExprMacro { attrs: mac.attrs.clone(), mac: mac.mac.clone() });
+                        kind = this.expr(&mut expr);
+                        *stmt = Stmt::Expr(expr, None);
+                    }
+                    Stmt::Item(_) | Stmt::Macro(_) => {}
+                }
+            }
+            kind
+        })
+    }
+
+    fn local(&mut self, local: &mut syn::Local) {
+        let Some(init) = &mut local.init else { return self.bind(&local.pat, Kind::Other) };
+        let outputs = outputs(&local.pat);
+        let mut kind = self.outputs(&mut init.expr, outputs.as_ref().map(Vec::len));
+        if let (Some(outputs), Kind::Outputs) = (&outputs, &kind) {
+            local.pat = parse_quote!([#(#outputs),*]);
+            return outputs.iter().for_each(|pattern| self.bind(pattern, Kind::New));
+        }
+        if let Some((_, diverge)) = &mut init.diverge {
+            self.expr(diverge);
+        }
+        let is_variable = matches!(&local.pat, Pat::Ident(p) if p.mutability.is_some());
+        if is_variable && kind == Kind::Tensor && self.owned.contains(&(self.declared + 1)) {
+            self.own(&mut init.expr);
+            kind = Kind::New;
+        }
+        self.bind(&local.pat, kind);
+    }
+
+    /// Replaces a reference to a tensor by a tensor.
+    fn own(&mut self, expr: &mut Expr) {
+        self.is_used = true;
+        let operand = operand(expr);
+        *expr = parsed(quote!(__private::owned(&#operand)));
+    }
+
+    // Expressions.
+
+    /// Lowers an expression.
+    fn expr(&mut self, expr: &mut Expr) -> Kind {
+        self.outputs(expr, None)
+    }
+
+    /// Lowers an expression. The call of an op returns `count` tensors if given; then the kind is [`Kind::Outputs`].
+    fn outputs(&mut self, expr: &mut Expr, count: Option<usize>) -> Kind {
+        match expr {
+            Expr::Path(path) => {
+                let known = path.path.get_ident().and_then(|name| self.lookup(name));
+                known.map_or(Kind::Other, |(_, kind, _)| kind.clone())
+            }
+            Expr::Paren(inner) => self.outputs(&mut inner.expr, count),
+            Expr::Group(inner) => self.outputs(&mut inner.expr, count),
+            Expr::Reference(inner) => self.expr(&mut inner.expr).referred(),
+            Expr::Binary(binary) => {
+                let kinds = [self.expr(&mut binary.left), self.expr(&mut binary.right)];
+                let sign = binary.op.to_token_stream().to_string();
+                let is_assigned = is_compound(&binary.op);
+                let sign = if is_assigned { sign.trim_end_matches('=') } else { &sign };
+                let Some(op) = op(BINARY, sign).filter(|_| kinds.iter().any(Kind::is_tensor)) else {
+                    return Kind::Other;
+                };
+                let args = [argument(&binary.left), argument(&binary.right)];
+                let call = self.call(op, binary.op.span(), &args, &[], None);
+                if !is_assigned {
+                    *expr = parsed(call);
+                    return Kind::New;
+                }
+                self.assigned(&binary.left);
+                let place = &binary.left;
+                *expr = parsed(quote!(#place = #call));
+                Kind::Other
+            }
+            Expr::Unary(unary) => {
+                let kind = self.expr(&mut unary.expr);
+                let sign = unary.op.to_token_stream().to_string();
+                match op(UNARY, &sign) {
+                    Some(op) if kind.is_tensor() => {
+                        *expr = parsed(self.call(op, unary.op.span(), &[argument(&unary.expr)], &[], None));
+                        Kind::New
+                    }
+                    Some(_) => Kind::Other,
+                    None => kind.referred(),
+                }
+            }
+            Expr::MethodCall(call) => {
+                let receiver = self.expr(&mut call.receiver);
+                let name = call.method.unraw().to_string();
+                if !receiver.is_tensor() || call.turbofish.is_some() || kind::method(&name).is_some() {
+                    return self.rust_method(&receiver, call);
+                }
+                let receiver = argument(&call.receiver);
+                let (name, span) = (without_underscore(name), call.method.span());
+                let call = self.call_with(&name, span, Some(receiver), call.args.iter_mut(), count);
+                self.replace(expr, call, count)
+            }
+            Expr::Call(call) => {
+                let Expr::Path(path) = &*call.func else {
+                    visit_mut::visit_expr_call_mut(self, call);
+                    return Kind::Other;
+                };
+                let path = &path.path;
+                if let Some((name, span)) = op_path(path) {
+                    let call = self.call_with(&name, span, None, call.args.iter_mut(), count);
+                    return self.replace(expr, call, count);
+                }
+                let kinds: Vec<Kind> = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
+                match path.get_ident() {
+                    Some(name) if name == "Some" => Kind::Option(Box::new(first(kinds))),
+                    Some(name) if name == "Ok" => Kind::Result(Box::new(first(kinds))),
+                    Some(name) => match self.lookup(name) {
+                        Some((_, Kind::Fn(kind), _)) => (**kind).clone(),
+                        _ => Kind::Other,
+                    },
+                    None => kind::of_constructor(path),
+                }
+            }
+            Expr::Index(index) => {
+                let list = self.expr(&mut index.expr);
+                if list.is_tensor() {
+                    *expr = parsed(self.slice(index));
+                    return Kind::New;
+                }
+                self.expr(&mut index.index);
+                let is_range = matches!(without_parens(&index.index), Expr::Range(_));
+                if is_range { list } else { list.item() }
+            }
+            Expr::Try(inner) => {
+                let kind = self.outputs(&mut inner.expr, count);
+                if !kind.is_tensor() && kind != Kind::Outputs {
+                    return kind.inside();
+                }
+                match without_parens(&inner.expr) {
+                    // The call of an op has its `?` already.
+                    Expr::Try(_) => *expr = (*inner.expr).clone(),
+                    tensor => self.error(inner.question_token, &messages::TENSOR_TRY, &[&shown(tensor)]),
+                }
+                kind
+            }
+            Expr::Assign(assign) => {
+                self.assignment(assign);
+                Kind::Other
+            }
+            Expr::Field(field) => {
+                let kind = self.expr(&mut field.base);
+                if let syn::Member::Unnamed(at) = &field.member { kind.part(at.index as usize) } else { Kind::Other }
+            }
+            Expr::Tuple(tuple) => Kind::Tuple(tuple.elems.iter_mut().map(|elem| self.expr(elem)).collect()),
+            Expr::Array(array) => {
+                let kinds: Vec<Kind> = array.elems.iter_mut().map(|elem| self.expr(elem)).collect();
+                Kind::List(Box::new(first(kinds)))
+            }
+            Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
+                let tokens = &mac.mac.tokens;
+                let Ok(mut list) = syn::parse2::<Expr>(quote!([#tokens])) else { return Kind::Other };
+                let kind = self.expr(&mut list);
+                mac.mac.tokens = match list {
+                    Expr::Array(list) => list.elems.into_token_stream(),
+                    Expr::Repeat(ExprRepeat { expr, len, .. }) => quote!(#expr; #len),
+                    _ => return Kind::Other,
+                };
+                kind
+            }
+            Expr::Block(block) => self.block(&mut block.block),
+            Expr::If(_) | Expr::Match(_) => {
+                let mut ends = vec![];
+                let kind = self.branches(expr, &mut ends);
+                if kind == Kind::New {
+                    self.own_ends(expr, &mut ends.into_iter());
+                }
+                kind
+            }
+            Expr::While(each) => {
+                self.scoped(|this| {
+                    this.condition(&mut each.cond);
+                    this.block(&mut each.body);
+                });
+                Kind::Other
+            }
+            Expr::ForLoop(each) => {
+                let list = self.expr(&mut each.expr);
+                self.scoped(|this| {
+                    this.bind(&each.pat, list.item());
+                    this.block(&mut each.body);
+                });
+                Kind::Other
+            }
+            Expr::Closure(closure) => self.closure(closure, &[]),
+            Expr::Let(test) => {
+                let kind = self.expr(&mut test.expr);
+                self.bind(&test.pat, kind);
+                Kind::Other
+            }
+            other => {
+                visit_mut::visit_expr_mut(self, other);
+                Kind::Other
+            }
+        }
+    }
+
+    fn assignment(&mut self, assign: &mut syn::ExprAssign) {
+        if let Expr::Tuple(places) = &*assign.left {
+            let places = &places.elems;
+            if self.outputs(&mut assign.right, Some(places.len())) == Kind::Outputs {
+                places.iter().for_each(|place| self.assigned(place));
+                *assign.left = parse_quote!([#places]);
+            }
+            return;
+        }
+        if let Expr::Index(index) = &mut *assign.left {
+            let (place, tensor) = (index.to_token_stream(), shown(&index.expr));
+            if self.expr(&mut index.expr).is_tensor() {
+                return self.error(place, &messages::TENSOR_PART, &[&tensor]);
+            }
+            self.expr(&mut index.index);
+        } else {
+            self.expr(&mut assign.left);
+        }
+        if self.expr(&mut assign.right) == Kind::New {
+            self.assigned(&assign.left);
+        }
+    }
+
+    // Calls of ops.
+
+    fn call(
+        &mut self,
+        op: &str,
+        span: Span,
+        args: &[TokenStream],
+        keywords: &[(String, TokenStream)],
+        count: Option<usize>,
+    ) -> TokenStream {
+        self.may_fail = true;
+        call::call(&self.calls.op(op, span), args, keywords, count, span)
+    }
+
+    /// Lowers the arguments of an op, and calls it.
+    fn call_with<'e>(
+        &mut self,
+        op: &str,
+        span: Span,
+        receiver: Option<TokenStream>,
+        given: impl Iterator<Item = &'e mut Expr>,
+        count: Option<usize>,
+    ) -> TokenStream {
+        let (mut args, mut keywords): (Vec<_>, Vec<_>) = (receiver.into_iter().collect(), vec![]);
+        for arg in given {
+            match arg {
+                Expr::Assign(ExprAssign { left, right, .. }) if as_ident(left).is_some() => {
+                    self.expr(right);
+                    keywords.push((as_ident(left).map(text).unwrap_or_default(), argument(right)));
+                }
+                arg => {
+                    self.expr(arg);
+                    args.push(argument(arg));
+                }
+            }
+        }
+        self.call(op, span, &args, &keywords, count)
+    }
+
+    fn replace(&self, expr: &mut Expr, call: TokenStream, count: Option<usize>) -> Kind {
+        *expr = parsed(call);
+        if count.is_some() { Kind::Outputs } else { Kind::New }
+    }
+
+    // Branches.
+
+    /// A condition, which must not be a tensor.
+    fn condition(&mut self, condition: &mut Expr) {
+        let shown = shown(condition);
+        let at = condition.to_token_stream();
+        if self.expr(condition).is_tensor() {
+            self.error(at, &messages::TENSOR_CONDITION, &[&shown, &shown]);
+        }
+    }
+
+    /// Lowers an `if` or a `match`. Returns the joined kind of its branches; `ends` are their kinds.
+    fn branches(&mut self, expr: &mut Expr, ends: &mut Vec<Kind>) -> Kind {
+        match expr {
+            Expr::If(branch) => {
+                let then = self.scoped(|this| {
+                    this.condition(&mut branch.cond);
+                    this.block(&mut branch.then_branch)
+                });
+                ends.push(then.clone());
+                match &mut branch.else_branch {
+                    Some((_, otherwise)) => then.join(self.branches(otherwise, ends)),
+                    None => Kind::Other,
+                }
+            }
+            Expr::Match(each) => {
+                let of = self.expr(&mut each.expr);
+                let kinds: Vec<Kind> = each
+                    .arms
+                    .iter_mut()
+                    .map(|arm| {
+                        self.scoped(|this| {
+                            this.bind(&arm.pat, of.clone());
+                            if let Pat::Guard(pattern) = &mut arm.pat {
+                                this.condition(&mut pattern.guard);
+                            }
+                            this.expr(&mut arm.body)
+                        })
+                    })
+                    .collect();
+                ends.extend(kinds.iter().cloned());
+                kinds.into_iter().reduce(Kind::join).unwrap_or(Kind::Other)
+            }
+            Expr::Block(block) => {
+                let kind = self.block(&mut block.block);
+                ends.push(kind.clone());
+                kind
+            }
+            other => {
+                let kind = self.expr(other);
+                ends.push(kind.clone());
+                kind
+            }
+        }
+    }
+
+    /// Makes the branches that refer to a tensor return a tensor, like those that call an op.
+    fn own_ends(&mut self, expr: &mut Expr, ends: &mut impl Iterator<Item = Kind>) {
+        match expr {
+            Expr::If(branch) => {
+                self.own_end(&mut branch.then_branch, ends);
+                if let Some((_, otherwise)) = &mut branch.else_branch {
+                    self.own_ends(otherwise, ends);
+                }
+            }
+            Expr::Match(each) => each.arms.iter_mut().for_each(|arm| match (&mut *arm.body, ends.next()) {
+                (Expr::Block(block), Some(Kind::Tensor)) => {
+                    self.own_end(&mut block.block, &mut std::iter::once(Kind::Tensor));
+                }
+                (body, Some(Kind::Tensor)) => self.own(body),
+                _ => {}
+            }),
+            Expr::Block(block) => self.own_end(&mut block.block, ends),
+            _ => {}
+        }
+    }
+
+    fn own_end(&mut self, block: &mut Block, ends: &mut impl Iterator<Item = Kind>) {
+        if let (Some(Kind::Tensor), Some(Stmt::Expr(end, None))) = (ends.next(), block.stmts.last_mut()) {
+            self.own(end);
+        }
+    }
+
+    /// Lowers a closure. `kinds` are those of its arguments, as far as they are known.
+    fn closure(&mut self, closure: &mut ExprClosure, kinds: &[Kind]) -> Kind {
+        let around = std::mem::take(&mut self.may_fail);
+        let tail = match &*closure.body {
+            Expr::Block(block) => tail(&block.block),
+            body => Some(body.clone()),
+        };
+        let kind = self.scoped(|this| {
+            for (i, pattern) in closure.inputs.iter().enumerate() {
+                this.bind(pattern, kinds.get(i).cloned().unwrap_or(Kind::Other));
+            }
+            this.expr(&mut closure.body)
+        });
+        self.result("closure", &closure.output, &kind, tail);
+        if std::mem::replace(&mut self.may_fail, around)
+            && matches!((&closure.output, &kind), (ReturnType::Default, Kind::Result(_)))
+        {
+            // The `?` of an op does not determine the type of the error.
+            let body = &closure.body;
+            closure.output = parse_quote!(-> __private::Result<_>);
+            *closure.body = parse_quote!({ #body });
+        }
+        match &closure.output {
+            ReturnType::Type(..) if kind == Kind::Other => Kind::Fn(Box::new(Kind::of_output(&closure.output))),
+            _ => Kind::Fn(Box::new(kind)),
+        }
+    }
+
+    /// Lowers the arguments of a Rust method, and finds what it returns.
+    fn rust_method(&mut self, receiver: &Kind, call: &mut ExprMethodCall) -> Kind {
+        let name = call.method.unraw().to_string();
+        let mut kinds: Vec<Kind> = vec![];
+        for arg in &mut call.args {
+            kinds.push(match arg {
+                Expr::Closure(closure) => {
+                    let given = container::closure_arguments(receiver, &name, &kinds);
+                    self.closure(closure, &given)
+                }
+                arg => self.expr(arg),
+            });
+        }
+        match receiver {
+            Kind::New if matches!(name.as_str(), "clone" | "detach") => Kind::New,
+            tensor if tensor.is_tensor() => kind::method(&name).map_or(Kind::Other, |returns| returns.kind()),
+            other => container::method(other, &name, &kinds),
+        }
+    }
+}
+
+/// The parts of a body that hold no tensors themselves.
+impl VisitMut for Lowering {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        self.expr(expr);
+    }
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        self.block(block);
+    }
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+struct Names(Vec<Ident>);
+
+impl<'a> syn::visit::Visit<'a> for Names {
+    fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
+        self.0.push(pattern.ident.clone());
+        syn::visit::visit_pat_ident(self, pattern);
+    }
+}
+
+fn first(kinds: Vec<Kind>) -> Kind {
+    kinds.into_iter().next().unwrap_or(Kind::Other).referred()
+}
+
+fn parsed(tokens: TokenStream) -> Expr {
+    syn::parse2(tokens).expect("a call of an op is an expression")
+}
+
+fn op(table: &'static [(&str, &str)], sign: &str) -> Option<&'static str> {
+    table.iter().find(|(known, _)| *known == sign).map(|(_, op)| *op)
+}
+
+/// A lowered expression as an argument of an op.
+fn argument(expr: &Expr) -> TokenStream {
+    match expr {
+        Expr::Paren(inner) => argument(&inner.expr),
+        Expr::Reference(inner) if inner.mutability.is_none() => argument(&inner.expr),
+        Expr::Path(path) if path.path.is_ident("None") => call::none(),
+        Expr::Array(array) => call::list(&array.elems.iter().map(argument).collect::<Vec<_>>()),
+        expr => call::value(operand(expr)),
+    }
+}
+
+/// The expression in parentheses, if `&` would bind to a part of it.
+fn operand(expr: &Expr) -> TokenStream {
+    match expr {
+        Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) | Expr::Assign(_) | Expr::Closure(_) => quote!((#expr)),
+        expr => expr.to_token_stream(),
+    }
+}
+
+/// The patterns of several outputs: `(a, b)` or `[a, b]`.
+fn outputs(pattern: &Pat) -> Option<Vec<Pat>> {
+    let elems = match pattern {
+        Pat::Tuple(tuple) => &tuple.elems,
+        Pat::Slice(slice) => &slice.elems,
+        _ => return None,
+    };
+    let is_known = !elems.iter().any(|pattern| matches!(pattern, Pat::Rest(_)));
+    is_known.then(|| elems.iter().cloned().collect())
+}
+
+/// The name of the op of a path: `linalg::qr` for `ops::linalg::qr`. `None` for other paths, such as `ops::linalg::qr::call`.
+fn op_path(path: &syn::Path) -> Option<(String, Span)> {
+    let mut names: Vec<String> = path.segments.iter().map(|s| s.ident.unraw().to_string()).collect();
+    let is_plain = path.leading_colon.is_none() && path.segments.iter().all(|s| s.arguments.is_none());
+    let last = names.pop()?;
+    let is_op = is_plain && last != "call" && !last.starts_with(char::is_uppercase);
+    (is_op && names.first()? == "ops").then(|| {
+        names.push(without_underscore(last));
+        (names[1..].join("::"), path.segments[path.segments.len() - 1].ident.span())
+    })
+}
+
+/// `where_` is the op `where`, whose name is a keyword of Rust.
+fn without_underscore(name: String) -> String {
+    if name == "where_" { "where".to_owned() } else { name }
+}
+
+fn as_ident(expr: &Expr) -> Option<&Ident> {
+    if let Expr::Path(path) = expr { path.path.get_ident() } else { None }
+}
+
+fn without_parens(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(inner) => without_parens(&inner.expr),
+        Expr::Group(inner) => without_parens(&inner.expr),
+        expr => expr,
+    }
+}
+
+/// The last expression of a block.
+fn tail(block: &Block) -> Option<Expr> {
+    if let Some(Stmt::Expr(tail, None)) = block.stmts.last() { Some(tail.clone()) } else { None }
+}
