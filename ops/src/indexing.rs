@@ -6,7 +6,7 @@ use minitensor::kernels::{Truth, contiguous, stop, triangle};
 use minitensor::prelude::*;
 use minitensor::tensor::normalize_axis;
 
-use crate::shape::{flatten, moveaxis, reshape};
+use crate::shape::{moveaxis, reshape};
 
 /// `x` where the condition is true, else `y`.
 #[custom_op(name = "where")]
@@ -130,7 +130,7 @@ pub fn added_rows(d: &Tensor, index: &Tensor, shape: &[i64]) -> Result<Tensor> {
         return Err(Error::value(format!("'shape' must have two dimensions, got {shape:?}")));
     };
     let count = index.numel() as i64;
-    scatter_rows::call(&reshape::call(d, &[count, width as i64])?, &reshape::call(index, &[count])?, size)
+    Ok(d.reshape([count, width as i64]).scatter_rows(index.reshape(count), size))
 }
 
 /// Zeros of `size` rows, to which the rows of `x` are added at `index`: the transpose of [`embedding()`].
@@ -190,12 +190,9 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     }
     let mut place = wrapped(0)?;
     for axis in 1..indices.len() {
-        let size = x.shape()[axis];
-        let stride = Tensor::from_const(size.into(), DType::I64, place.device())?;
-        let scaled = crate::arithmetic::multiply::call(&place, &stride)?;
-        place = crate::arithmetic::add::call(&scaled, &wrapped(axis)?)?;
+        place = place * x.shape()[axis] + wrapped(axis)?;
     }
-    take::call(&flatten::call(x, 0, indices.len() as i64 - 1)?, &place, 0)
+    Ok(x.flatten(0, indices.len() - 1).take(place))
 }
 
 /// The positions of the nonzero elements: one row per element, one column per axis (int64).

@@ -1,10 +1,7 @@
 //! Softmax and normalization along an axis.
 
-use minitensor::op::{Arg, dispatch_one};
 use minitensor::prelude::*;
 
-use crate::arithmetic::{add, divide, multiply, subtract};
-use crate::exponential::sqrt;
 use crate::shape::reshape;
 
 /// `eˣ / Σ eˣ` along an axis, without overflow.
@@ -82,9 +79,8 @@ pub fn batch_norm(
             standardize::call(x, Some(&axes), eps)?
         }
         (Some(mean), Some(var)) => {
-            let var = along(var, "var", channels, x)?;
-            let spread = sqrt::call(&dispatch_one(&add::op(), &[Arg::Tensor(&var), Arg::Number(eps.into())], &[])?)?;
-            divide::call(&subtract::call(x, &along(mean, "mean", channels, x)?)?, &spread)?
+            let var: Tensor = along(var, "var", channels, x)?;
+            (x - along(mean, "mean", channels, x)?) / (var + eps).sqrt()
         }
         _ => return Err(Error::type_("op 'batch_norm': takes both 'mean' and 'var', or neither")),
     };
@@ -156,13 +152,14 @@ fn along(numbers: &Tensor, name: &str, channels: usize, x: &Tensor) -> Result<Te
     reshape::call(numbers, &sizes)
 }
 
+#[op_fn]
 fn affine(y: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>, channels: usize) -> Result<Tensor> {
     let y = match weight {
-        Some(weight) => multiply::call(&y, &along(weight, "weight", channels, &y)?)?,
+        Some(weight) => y * along(weight, "weight", channels, &y)?,
         None => y,
     };
-    match bias {
-        Some(bias) => add::call(&y, &along(bias, "bias", channels, &y)?),
-        None => Ok(y),
-    }
+    Ok(match bias {
+        Some(bias) => y + along(bias, "bias", channels, &y)?,
+        None => y,
+    })
 }

@@ -6,8 +6,6 @@
 use minitensor::prelude::*;
 use minitensor::random::{self, Block, next_key};
 
-use crate::comparison::greater_equal;
-
 /// The next key of the global generator, for `count` uniform or normal random numbers.
 #[custom_op(name = "random::key", where count >= 0)]
 pub fn key(count: i64) -> Result<Tensor> {
@@ -55,10 +53,9 @@ pub fn dropout(x: &Tensor, #[default = 0.5] p: f64, #[default = true] training: 
 pub fn keyed_dropout(x: &Tensor, key: &Tensor, #[default = 0.5] p: f64) -> Result<Tensor> {
     // Random numbers in a half format are too coarse for a probability.
     let dtype = x.dtype().compute();
-    let drawn = uniform::call(key, &sizes(x), dtype)?;
+    let kept = ops::random::uniform(key, x.shape(), dtype) >= p;
     let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
-    let kept = greater_equal::call(&drawn, &Tensor::from_const(p.into(), dtype, x.device())?)?;
-    scale_where::call(x, &kept, scale)
+    Ok(ops::random::scale_where(x, kept, scale))
 }
 
 fn sizes(x: &Tensor) -> Vec<i64> {

@@ -118,7 +118,5 @@ pub fn roll(x: &Tensor, shift: i64, #[default = 0] axis: i64) -> Result<Tensor> 
         return Ok(x.clone());
     }
     let cut = (-shift).rem_euclid(size);
-    let tail = crate::indexing::slice::call(x, axis, Some(cut), None, 1)?;
-    let head = crate::indexing::slice::call(x, axis, None, Some(cut), 1)?;
-    crate::joining::concat::call(&[&tail, &head], axis)
+    Ok(ops::concat([x.slice(axis, start = cut), x.slice(axis, stop = cut)], axis))
 }

@@ -130,7 +130,8 @@ fn attention_agrees_with_sums_by_hand() -> Result<()> {
     let [q_, k_, v_, mask_] = [q, k, v, mask].map(|values| tensor(&values, &[2, 2]));
     let mut expected = vec![];
     for i in 0..2 {
-        let score = |j: usize| ((q[2 * i] * k[2 * j] + q[2 * i + 1] * k[2 * j + 1]) / 2f64.sqrt() + mask[2 * i + j]).exp();
+        let score =
+            |j: usize| ((q[2 * i] * k[2 * j] + q[2 * i + 1] * k[2 * j + 1]) / 2f64.sqrt() + mask[2 * i + j]).exp();
         let (a, b) = (score(0), score(1));
         expected.extend([(a * v[0] + b * v[2]) / (a + b), (a * v[1] + b * v[3]) / (a + b)]);
     }
@@ -238,12 +239,13 @@ fn gradients_follow_from_the_ops() -> Result<()> {
         let count: usize = shape.iter().product();
         tensor(&(0..count).map(|i| (i as f64 * 1.7).sin()).collect::<Vec<_>>(), shape)
     };
-    let sample = |tensors: Vec<Tensor>, attrs: Vec<Attr>| Sample { inputs: tensors.into_iter().map(Some).collect(), attrs };
+    let sample =
+        |tensors: Vec<Tensor>, attrs: Vec<Attr>| Sample { inputs: tensors.into_iter().map(Some).collect(), attrs };
     let (q, k, mask) = (matrix(&[2, 3]), matrix(&[4, 3]), matrix(&[2, 4]));
     opcheck(&attention::op(), &[sample(vec![q.clone(), k.clone(), matrix(&[4, 2]), mask], vec![Attr::None])])
         .into_result()?;
     for op in [cosine::op(), cosine_by_closure::op()] {
-        opcheck(&op, &[sample(vec![q.clone(), q.clone() ], vec![Attr::Int(-1)])]).into_result()?;
+        opcheck(&op, &[sample(vec![q.clone(), q.clone()], vec![Attr::Int(-1)])]).into_result()?;
     }
     opcheck(&corners::op(), &[sample(vec![k], vec![])]).into_result()
 }

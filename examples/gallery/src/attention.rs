@@ -1,6 +1,5 @@
 //! Parts and variants of attention.
 
-use minitensor_plugin_sdk::op::OpName;
 use minitensor_plugin_sdk::prelude::*;
 
 /// Softmax of a row of scores that are not masked.
@@ -36,24 +35,12 @@ pub fn rotary<R: Row>(x: R, position: R, #[default = 10000.0] base: f64) -> R {
     x * angle.cos() + partner * angle.sin()
 }
 
-static ADD: OpName = OpName::new("add");
-static DIVIDE: OpName = OpName::new("divide");
-static ELU: OpName = OpName::new("elu");
-static MATMUL: OpName = OpName::new("matmul");
-static MATRIX_TRANSPOSE: OpName = OpName::new("matrix_transpose");
-static SUM: OpName = OpName::new("sum");
-
 /// Attention in linear time: `φ(q)·(φ(k)ᵀ·v)`, normalized, where φ(x) = elu(x) + 1 (Katharopoulos et al., 2020).
 #[custom_op(dtype = (query: T, key: T, value: T) -> T where T: Float)]
 pub fn linear_attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-    let feature = |x: &Tensor| ADD.call(&[(&ELU.call(&[x.into()], &[])?).into(), 1.0.into()], &[]);
-    let (query, key) = (feature(query)?, feature(key)?);
-    let key_transposed = MATRIX_TRANSPOSE.call(&[(&key).into()], &[])?;
-    let memory = MATMUL.call(&[(&key_transposed).into(), value.into()], &[])?;
-    let total = SUM.call(&[(&key_transposed).into()], &[("axis", (-1_i64).into()), ("keepdims", true.into())])?;
-    let read = MATMUL.call(&[(&query).into(), (&memory).into()], &[])?;
-    let weight = MATMUL.call(&[(&query).into(), (&total).into()], &[])?;
-    DIVIDE.call(&[(&read).into(), (&weight).into()], &[])
+    let (query, key) = (query.elu() + 1, (key.elu() + 1).matrix_transpose());
+    let total = key.sum(axis = -1, keepdims = true);
+    Ok(query.matmul(key.matmul(value)) / query.matmul(total))
 }
 
 /// Causal linear attention of one head as a recurrence over its matrix of state (Katharopoulos et al., 2020).

@@ -1,6 +1,5 @@
 //! A plugin with some ops, which prints a message when it is loaded and unloaded.
 
-use minitensor_plugin_sdk::op::OpName;
 use minitensor_plugin_sdk::prelude::*;
 use minitensor_plugin_sdk::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
 
@@ -65,16 +64,11 @@ pub fn rust_soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
     *out = row[n];
 }
 
-static MATMUL: OpName = OpName::new("matmul");
-static SOFTMAX: OpName = OpName::new("softmax");
-
 /// Attention, `softmax(query · keyᵀ) · value` along the last two axes, by calls of other ops.
 #[custom_op]
 pub fn rust_attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-    let key = rust_transpose::call(key, None)?;
-    let scores = MATMUL.call(&[query.into(), (&key).into()], &[])?;
-    let weights = SOFTMAX.call(&[(&scores).into()], &[("axis", (-1_i64).into())])?;
-    MATMUL.call(&[(&weights).into(), value.into()], &[])
+    let scores = query.matmul(key.rust_transpose());
+    Ok(scores.softmax(axis = -1).matmul(value))
 }
 
 /// Only needed for `initialize` and `cleanup`: `plugin! {}` alone exports all ops of the crate.

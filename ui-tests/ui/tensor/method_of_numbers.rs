@@ -1,9 +1,0 @@
-use minitensor::prelude::*;
-
-/// An op.
-#[custom_op]
-pub fn op(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    Ok(x.exp())
-}
-
-fn main() {}
