@@ -94,6 +94,12 @@ use syn::{DeriveInput, Ident, ItemFn, parse_quote};
 /// `x.shape`, `x.dtype` and `x.ndim` are known without saving `x`. An entry runs only if its gradient is needed, and its
 /// result is summed to the shape of the input. Formulas consist of ops, so they are differentiable.
 ///
+/// # Bodies over whole tensors
+///
+/// Operators, methods and slices of values that are certainly tensors are calls of ops by name: `x * 2.0`, `x.sum(axis = -1)`,
+/// `x[(.., 1..n)]`. So are `ops::concat([x, y], -1)` and other paths that begin with `ops::`. Each call ends with an implied `?`. All
+/// other code is unchanged.
+///
 /// # Element bodies
 ///
 /// A body is generic code. The macro rewrites syntax that Rust cannot overload: a literal operand of data becomes an

@@ -12,7 +12,10 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, ItemFn, Pat, ReturnType, Stmt, parse_quote};
+use syn::{
+    Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, ItemFn, Pat, ReturnType,
+    Stmt, parse_quote,
+};
 
 use super::call::{self, Calls};
 use crate::ast::{spelling, text};
@@ -248,7 +251,11 @@ impl Lowering {
                 let Some(op) = op(BINARY, sign).filter(|_| kinds.iter().any(Kind::is_tensor)) else {
                     return Kind::Other;
                 };
-                let args = [argument(&binary.left), argument(&binary.right)];
+                let sides = [&binary.left, &binary.right];
+                for (side, kind) in sides.iter().zip(&kinds) {
+                    self.operand(side, kind);
+                }
+                let args = sides.map(|side| argument(side));
                 let call = self.call(op, binary.op.span(), &args, &[], None);
                 if !is_assigned {
                     *expr = parsed(call);
@@ -446,6 +453,15 @@ impl Lowering {
             }
         }
         self.call(op, span, &args, &keywords, count)
+    }
+
+    /// The operand of an operator, which must not be absent.
+    fn operand(&mut self, expr: &Expr, kind: &Kind) {
+        if let Kind::Option(inner) = kind
+            && inner.is_tensor()
+        {
+            self.error(expr, &messages::OPTIONAL_OPERAND, &[&shown(expr), &shown(expr)]);
+        }
     }
 
     fn replace(&self, expr: &mut Expr, call: TokenStream, count: Option<usize>) -> Kind {

@@ -66,7 +66,12 @@ pub fn lit<T: Element>(value: impl Literal) -> T {
     T::constant(value.value())
 }
 
-/// An integer exponent: a literal or an attribute.
+/// An integer exponent or position: a literal or an attribute.
+#[diagnostic::on_unimplemented(
+    message = "expected an integer",
+    label = "`{Self}` is not an integer",
+    note = "the integers of a body are `i64`, `usize` and literals"
+)]
 pub trait Exponent {
     #[doc(hidden)]
     fn exponent(self) -> i64;

@@ -96,7 +96,11 @@ pub fn list<'a>(items: &[Value<'a>]) -> Result<Value<'a>> {
         Value::Attr(Attr::Float(f)) => Some(*f),
         _ => None,
     });
-    let numbers = || ints.collect::<Option<Vec<i64>>>().map(Attr::from).or_else(|| floats.collect::<Option<Vec<f64>>>().map(Attr::from));
+    let numbers = || {
+        ints.collect::<Option<Vec<i64>>>()
+            .map(Attr::from)
+            .or_else(|| floats.collect::<Option<Vec<f64>>>().map(Attr::from))
+    };
     let attr = numbers().map(Value::Attr);
     attr.or_else(|| tensors.collect::<Option<_>>().map(Value::Tensors))
         .ok_or_else(|| Error::type_(format!("a list contains either tensors or numbers, got {items:?}")))

@@ -14,7 +14,9 @@ pub fn method(of: &Kind, name: &str, args: &[Kind]) -> Kind {
     let list = |kind: Kind| Kind::List(Box::new(kind));
     match (of, name) {
         (Kind::List(_), "iter" | "into_iter" | "iter_mut" | "rev" | "skip" | "take" | "step_by" | "chain")
-        | (Kind::List(_), "copied" | "cloned" | "to_vec" | "as_slice" | "filter" | "clone" | "inspect" | "by_ref") => of.clone(),
+        | (Kind::List(_), "copied" | "cloned" | "to_vec" | "as_slice" | "filter" | "clone" | "inspect" | "by_ref") => {
+            of.clone()
+        }
         (Kind::List(_), "first" | "last" | "get" | "next" | "next_back" | "pop" | "nth") => option(of.item()),
         (Kind::List(_), "split_first" | "split_last") => option(Kind::Tuple(vec![of.item(), of.clone()])),
         (Kind::List(_), "enumerate") => list(Kind::Tuple(vec![Kind::Other, of.item()])),
