@@ -431,6 +431,18 @@ fn long_and_deep_bodies_are_lowered() {
         );
         assert!(!shown.contains("compile_error"));
     }
+    let sum = (0..200).map(|_| quote!(+ 2.0 * x.sin()));
+    let chain = (0..200).map(|_| quote!(.abs()));
+    for body in [quote!(x #(#sum)*), quote!(x #(#chain)*)] {
+        let shown = expanded(
+            quote!(),
+            quote! {
+                /// A long body.
+                fn op(x: &Tensor) -> Result<Tensor> { Ok(#body) }
+            },
+        );
+        assert!(shown.contains("call") && !shown.contains("compile_error"));
+    }
 }
 
 /// The methods of the traits in a file of the kernels: the trait, the method, and its return type.

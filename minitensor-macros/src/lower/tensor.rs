@@ -115,8 +115,11 @@ impl Lowering {
     fn bind(&mut self, pattern: &Pat, kind: Kind) {
         match pattern {
             Pat::Ident(pattern) => {
-                self.declared += 1;
                 let kind = if pattern.by_ref.is_some() { kind.referred() } else { kind };
+                if let Some((_, inner)) = &pattern.subpat {
+                    self.bind(inner, kind.clone());
+                }
+                self.declared += 1;
                 self.scope.push((text(&pattern.ident), kind, self.declared));
             }
             Pat::Type(pattern) => {
