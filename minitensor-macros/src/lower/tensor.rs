@@ -13,8 +13,8 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, ItemFn, Pat, ReturnType,
-    Stmt, parse_quote,
+    Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, Item, ItemFn, Pat,
+    ReturnType, Stmt, parse_quote,
 };
 
 use super::call::{self, Calls};
@@ -43,8 +43,9 @@ pub fn function(function: &ItemFn, caller: &str, rt: &TokenStream, diag: &mut Di
         }
         lowering.errors.into_iter().for_each(|e| diag.push(e));
         if !lowering.calls.is_empty() || lowering.is_used {
-            let (items, stmts) = (lowering.calls.items(caller), &lowered.block.stmts);
-            *lowered.block = parse_quote!({ use #rt as __private; #items #(#stmts)* });
+            let items = lowering.calls.items(caller);
+            let items = Item::Verbatim(quote!(use #rt as __private; #items));
+            lowered.block.stmts.insert(0, Stmt::Item(items));
         }
         return lowered;
     }
@@ -226,7 +227,7 @@ impl Lowering {
     fn own(&mut self, expr: &mut Expr) {
         self.is_used = true;
         let operand = operand(expr);
-        *expr = parsed(quote!(__private::owned(&#operand)));
+        *expr = Expr::Verbatim(quote!(__private::owned(&#operand)));
     }
 
     // Expressions.
@@ -261,12 +262,12 @@ impl Lowering {
                 let args = sides.map(|side| argument(side));
                 let call = self.call(op, binary.op.span(), &args, &[], None);
                 if !is_assigned {
-                    *expr = parsed(call);
+                    *expr = Expr::Verbatim(call);
                     return Kind::New;
                 }
                 self.assigned(&binary.left);
                 let place = &binary.left;
-                *expr = parsed(quote!(#place = #call));
+                *expr = Expr::Verbatim(quote!(#place = #call));
                 Kind::Other
             }
             Expr::Unary(unary) => {
@@ -274,7 +275,7 @@ impl Lowering {
                 let sign = unary.op.to_token_stream().to_string();
                 match op(UNARY, &sign) {
                     Some(op) if kind.is_tensor() => {
-                        *expr = parsed(self.call(op, unary.op.span(), &[argument(&unary.expr)], &[], None));
+                        *expr = Expr::Verbatim(self.call(op, unary.op.span(), &[argument(&unary.expr)], &[], None));
                         Kind::New
                     }
                     Some(_) => Kind::Other,
@@ -316,7 +317,7 @@ impl Lowering {
             Expr::Index(index) => {
                 let list = self.expr(&mut index.expr);
                 if list.is_tensor() {
-                    *expr = parsed(self.slice(index));
+                    *expr = Expr::Verbatim(self.slice(index));
                     return Kind::New;
                 }
                 self.expr(&mut index.index);
@@ -330,7 +331,7 @@ impl Lowering {
                 }
                 match without_parens(&inner.expr) {
                     // The call of an op has its `?` already.
-                    Expr::Try(_) => *expr = (*inner.expr).clone(),
+                    Expr::Verbatim(_) => *expr = (*inner.expr).clone(),
                     tensor => self.error(inner.question_token, &messages::TENSOR_TRY, &[&shown(tensor)]),
                 }
                 kind
@@ -468,7 +469,7 @@ impl Lowering {
     }
 
     fn replace(&self, expr: &mut Expr, call: TokenStream, count: Option<usize>) -> Kind {
-        *expr = parsed(call);
+        *expr = Expr::Verbatim(call);
         if count.is_some() { Kind::Outputs } else { Kind::New }
     }
 
@@ -575,7 +576,7 @@ impl Lowering {
             // The `?` of an op does not determine the type of the error.
             let body = &closure.body;
             closure.output = parse_quote!(-> __private::Result<_>);
-            *closure.body = parse_quote!({ #body });
+            *closure.body = Expr::Verbatim(quote!({ #body }));
         }
         match &closure.output {
             ReturnType::Type(..) if kind == Kind::Other => Kind::Fn(Box::new(Kind::of_output(&closure.output))),
@@ -626,10 +627,6 @@ impl<'a> syn::visit::Visit<'a> for Names {
 
 fn first(kinds: Vec<Kind>) -> Kind {
     kinds.into_iter().next().unwrap_or(Kind::Other).referred()
-}
-
-fn parsed(tokens: TokenStream) -> Expr {
-    syn::parse2(tokens).expect("a call of an op is an expression")
 }
 
 fn op(table: &'static [(&str, &str)], sign: &str) -> Option<&'static str> {
