@@ -168,6 +168,9 @@ impl Drawn {
                 }
             }
         }
+        if params.is_empty() {
+            diag.error(op.ident(), &messages::DRAWN_ALONE, &[op.ident()]);
+        }
         let mut shape_inputs = TokenStream::new();
         let mut given = quote!(::core::option::Option::None);
         if self.is_random() {

@@ -6,10 +6,10 @@
 use minitensor::prelude::*;
 use minitensor::random::{self, Block, next_key};
 
-/// The next key of the global generator, for `count` uniform or normal random numbers.
-#[custom_op(name = "random::key", where count >= 0)]
-pub fn key(count: i64) -> Result<Tensor> {
-    next_key(count as usize, Block::Floats, Device::Cpu)
+/// The next key of the global generator, for `count` uniform or normal random numbers on the device of `x`.
+#[custom_op(name = "random::key", dtype = (x: T) -> u64 where T: Element, where count >= 0, backward = none)]
+pub fn key(x: &Tensor, count: i64) -> Result<Tensor> {
+    next_key(count as usize, Block::Floats, x.device())
 }
 
 /// Uniform random numbers in `[0, 1)`: a function of the key.

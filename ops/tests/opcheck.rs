@@ -70,6 +70,7 @@ fn given(name: &str) -> Vec<Arguments> {
         "random::integers" => {
             vec![(vec![key()], vec![("low", Attr::Int(-2)), ("high", Attr::Int(3)), ("shape", ints(&[3, 5]))])]
         }
+        "random::key" => vec![(vec![ramp(&[3])], vec![("count", Attr::Int(5))])],
         "random::dropout" => vec![(vec![ramp(&[3, 5]), key()], vec![])],
         "embedding" => vec![
             (vec![ramp(&[4, 3]), int(&[3, -1, 0, 3], &[2, 2])], vec![]),

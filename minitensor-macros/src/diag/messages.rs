@@ -59,6 +59,7 @@ messages! {
     POSITION_SYNTAX: "expected the axis of the positions", "write `#[position(-1)]`, or `#[position(axis)]` with an attribute `axis: i64`";
     DRAWN_TYPE: "a parameter with `#[{}]` is a number for each element, not `{}`", "write the dtype variable, such as `T`";
     DRAWN_CLAUSE: "an op with `#[position]`, `#[uniform]` or `#[normal]` cannot have the clause `{}`", "take these numbers as tensors, and make them in an op over `&Tensor`";
+    DRAWN_ALONE: "the op `{}` takes no tensor whose shape its numbers could have", "add a tensor, or write an op over `&Tensor` that calls `random::uniform` or `random::normal`";
     DRAWN_KEY: "the op has a parameter `{}`, the key of its random numbers", "choose another name";
 
     // Defaults.

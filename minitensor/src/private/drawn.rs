@@ -58,13 +58,12 @@ impl Drawn {
             })?;
         }
         let shape: Shape = batch.iter().copied().chain(row).collect();
-        let device = inputs.iter().flatten().next().map_or(Device::Cpu, |t| t.device());
+        let first = inputs.iter().copied().flatten().next().ok_or_else(|| Error::type_("takes at least one tensor"))?;
+        let device = first.device();
         // A block has two numbers.
         let blocks = shape.numel().div_ceil(2);
         let key = match key {
-            // Tensors without values draw nothing.
-            None if count > 0 && device == Device::Meta => Some(Tensor::zeros([2], DType::U64, device)?),
-            None if count > 0 => Some(KEY.call(&[((2 * blocks * count) as i64).into()], &[])?),
+            None if count > 0 => Some(KEY.call(&[first.into(), ((2 * blocks * count) as i64).into()], &[])?),
             key => key.cloned(),
         };
         let name = op.name.to_string();
