@@ -168,6 +168,16 @@ pub fn wrap_index(index: &[i64], size: usize, axis: usize, out: &mut [i64]) -> R
     indexing::wrap(index, size, out).map_err(|why| index_error(why, || format!("axis {axis} of size {size}")))
 }
 
+/// The positions along an axis, `0` to `size − 1`, on the device of `x`.
+#[custom_op(name = "indexing::positions", dtype = (x: T) -> dtype where T: Element, where size >= 0, backward = |d| { x: zeros_like(d.sum()) })]
+pub fn positions(x: &Tensor, size: i64, dtype: DType) -> Result<Tensor> {
+    if x.device() == Device::Meta {
+        return Tensor::empty([size as usize], dtype, Device::Meta);
+    }
+    let positions = Tensor::from_vec((0..size).collect(), [size as usize])?.to_device(x.device())?;
+    Ok(positions.astype(dtype))
+}
+
 /// `x[indices[0], indices[1], …]`: integer tensors, broadcast together, index the leading axes.
 #[custom_op]
 pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {

@@ -12,6 +12,13 @@ pub fn key(x: &Tensor, count: i64) -> Result<Tensor> {
     next_key(count as usize, Block::Floats, x.device())
 }
 
+/// The key after `count` uniform or normal random numbers of `key`.
+#[custom_op(name = "random::skip", dtype = (key: u64) -> u64, where count >= 0, backward = none)]
+pub fn skip(key: &Tensor, count: i64) -> Result<Tensor> {
+    let blocks = Tensor::from_vec(vec![0, (count as u64).div_ceil(2)], [2])?.to_device(key.device())?;
+    Ok(key + blocks)
+}
+
 /// Uniform random numbers in `[0, 1)`: a function of the key.
 #[custom_op(
     name = "random::uniform", dtype = (key: u64) -> dtype, backward = none,

@@ -70,6 +70,10 @@ fn given(name: &str) -> Vec<Arguments> {
         "random::integers" => {
             vec![(vec![key()], vec![("low", Attr::Int(-2)), ("high", Attr::Int(3)), ("shape", ints(&[3, 5]))])]
         }
+        "random::skip" => vec![(vec![key()], vec![("count", Attr::Int(5))])],
+        "indexing::positions" => {
+            vec![(vec![ramp(&[3])], vec![("size", Attr::Int(5)), ("dtype", Attr::DType(minitensor::DType::F32))])]
+        }
         "random::key" => vec![(vec![ramp(&[3])], vec![("count", Attr::Int(5))])],
         "random::dropout" => vec![(vec![ramp(&[3, 5]), key()], vec![])],
         "embedding" => vec![

@@ -92,7 +92,8 @@ def test_snippets_of_the_document(library, monkeypatch, capfd):
 
 def test_its_ops_behave_like_built_in_ops(library):
     info = plugins.load_plugin(library)
-    assert info.ops == ("rust_abs", "rust_clamp", "rust_gelu", "rust_transpose", "rust_soft_dtw", "rust_attention")
+    ops = ("rust_abs", "rust_clamp", "rust_gelu", "given::rust_noise", "rust_noise", "rust_transpose", "rust_soft_dtw")
+    assert sorted(info.ops) == sorted((*ops, "rust_attention"))
     assert info.kind == "library" and info.path == str(library)
     for op in info.ops:
         mt.testing.opcheck(op)
@@ -112,6 +113,30 @@ def test_a_tuned_attribute_is_measured(library):
     assert len([name for name in mt.tuning.choices() if name.startswith(start)]) == 1
     with pytest.raises(ValueError, match="attribute 'tile' takes one of 8, 32, 128 or None, got 9"):
         mt.ops.rust_transpose(x, tile=9)
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_a_definition_asks_for_positions_and_random_numbers(library):
+    plugins.load_plugin(library)
+    x, key = mt.Tensor(np.linspace(-1, 1, 12).reshape(3, 4), requires_grad=True), mt.Tensor([5, 0], dtype=mt.uint64)
+    at = np.arange(4.0)
+    for dtype in (mt.float64, mt.float32, mt.bfloat16):
+        xs = x.astype(dtype)
+        drawn = np.asarray(mt.ops.random.uniform(key, [3, 4], dtype=mt.float64 if dtype == mt.float64 else mt.float32))
+        expected = np.asarray(xs.detach().astype(mt.float64)) + 0.5 * drawn * at / (1 + at)
+        result = mt.ops.rust_noise(xs, key, width=0.5)
+        tolerance = {mt.float64: 1e-15, mt.float32: 1e-6, mt.bfloat16: 1e-2}[dtype]
+        assert result.dtype == dtype
+        np.testing.assert_allclose(np.asarray(result.detach().astype(mt.float64)), expected, atol=tolerance)
+    mt.ops.rust_noise(x, key).sum().backward()
+    np.testing.assert_array_equal(np.asarray(x.grad), np.ones((3, 4)))
+    # Without a key, each call draws other numbers, also in a graph.
+    jitted = mt.jit(lambda x: mt.ops.rust_noise(x))
+    x = x.detach()
+    mt.manual_seed(1)
+    eager = [mt.ops.rust_noise(x).tolist() for _ in range(3)]
+    mt.manual_seed(1)
+    assert [jitted(x).tolist() for _ in range(3)] == eager and eager[0] != eager[1]
     plugins.unload_plugin("rust_example_plugin")
 
 

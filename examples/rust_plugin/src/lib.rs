@@ -21,6 +21,12 @@ pub fn rust_gelu<T: Float>(x: T) -> T {
     x * x.normal_cdf()
 }
 
+/// `x` with noise that grows along the last axis, up to `width`.
+#[custom_op]
+pub fn rust_noise<T: Float>(x: T, #[position(-1)] at: T, #[uniform] u: T, #[default = 1.0] width: f64) -> T {
+    x + width * u * at / (1.0 + at)
+}
+
 /// The transpose of a matrix, tile by tile. The fastest tile is measured.
 #[custom_op(
     shape = (x: [.., m, n]) -> [.., n, m],

@@ -98,6 +98,7 @@ fn step<T: Num, const STEP: usize>(sums: [T; WIDTH]) -> [T; WIDTH] {
 
 /// Like [`cumsum_in_place`], for `rows` rows of `n` elements that are side by side; from the last element on if reversed. The sums
 /// have the same bits as those of contiguous rows.
+#[cfg(feature = "engine")]
 pub(crate) fn cumsum_side_by_side<T: Machine + Num>(n: usize, rows: usize, x: &[T], out: &mut [T], is_reversed: bool) {
     let place = |at: usize| rows * if is_reversed { n - 1 - at } else { at };
     let mut total = filled(T::zero(), rows);
@@ -126,6 +127,7 @@ pub(crate) fn cumsum_side_by_side<T: Machine + Num>(n: usize, rows: usize, x: &[
     }
 }
 
+#[cfg(feature = "engine")]
 clones! {
     <[T]> fn add_to(x: &[T], sums: &mut [T]) where [T: Machine + Num] if [T::VECTORIZE] {
         for (sum, x) in sums.iter_mut().zip(x) {

@@ -9,8 +9,9 @@ use crate::op::call::dtype_rule::DTypes;
 use crate::op::{OpName, OpRef, ShapeRule};
 use crate::tensor::{Device, Shape, Tensor, normalize_axis};
 
-static ADD: OpName = OpName::new("add");
-static ASTYPE: OpName = OpName::new("astype");
+static POSITIONS: OpName = OpName::new("indexing::positions");
+static RESHAPE: OpName = OpName::new("reshape");
+static SKIP: OpName = OpName::new("random::skip");
 static KEY: OpName = OpName::new("random::key");
 static UNIFORM: OpName = OpName::new("random::uniform");
 static NORMAL: OpName = OpName::new("random::normal");
@@ -23,7 +24,8 @@ pub struct Drawn {
     /// Whether the last dimension is that of a row, which the op computes as one.
     is_of_rows: bool,
     dtypes: DTypes,
-    device: Device,
+    /// A tensor of the call, on whose device the numbers are.
+    first: Tensor,
     key: Option<Tensor>,
     /// The number of draws so far, and how many blocks each of them takes.
     drawn: usize,
@@ -59,7 +61,6 @@ impl Drawn {
         }
         let shape: Shape = batch.iter().copied().chain(row).collect();
         let first = inputs.iter().copied().flatten().next().ok_or_else(|| Error::type_("takes at least one tensor"))?;
-        let device = first.device();
         // A block has two numbers.
         let blocks = shape.numel().div_ceil(2);
         let key = match key {
@@ -67,13 +68,13 @@ impl Drawn {
             key => key.cloned(),
         };
         let name = op.name.to_string();
-        Ok(Drawn { name, shape, is_of_rows: rule.is_some(), dtypes, device, key, drawn: 0, blocks })
+        Ok(Drawn { name, shape, is_of_rows: rule.is_some(), dtypes, first: first.clone(), key, drawn: 0, blocks })
     }
 
     /// The dtype of a variable. The results of the whole op are rounded to it once, so that half floats are not needed before.
     fn dtype(&self, variable: usize) -> DType {
         let dtype = self.dtypes.get(variable).copied().unwrap_or(DType::F32);
-        if self.device == Device::Meta { dtype } else { dtype.compute() }
+        if self.first.device() == Device::Meta { dtype } else { dtype.compute() }
     }
 
     /// The position of each element along an axis.
@@ -89,10 +90,11 @@ impl Drawn {
                 self.name
             )));
         }
-        let mut sizes: SmallVec<[usize; 6]> = SmallVec::from_elem(1, rank - axis);
-        sizes[0] = self.shape[axis];
-        let positions = Tensor::from_vec((0..sizes[0] as i64).collect(), &sizes[..])?.to_device(self.device)?;
-        ASTYPE.call(&[(&positions).into(), self.dtype(variable).into()], &[])
+        let size = self.shape[axis] as i64;
+        let positions = POSITIONS.call(&[(&self.first).into(), size.into(), self.dtype(variable).into()], &[])?;
+        let mut sizes = vec![1_i64; rank - axis];
+        sizes[0] = size;
+        RESHAPE.call(&[(&positions).into(), (&sizes[..]).into()], &[])
     }
 
     /// Uniform random numbers in `[0, 1)`.
@@ -113,17 +115,10 @@ impl Drawn {
 
     fn draw(&mut self, op: &OpName, variable: usize) -> Result<Tensor> {
         let first = self.key.as_ref().ok_or_else(|| Error::runtime("internal error: random numbers without a key"))?;
-        let offset = (self.drawn * self.blocks) as u64;
+        let skipped = 2 * self.blocks * self.drawn;
         self.drawn += 1;
-        let key = match offset {
-            0 => first.clone(),
-            _ => {
-                let offset = Tensor::from_vec(vec![0, offset], [2])?.to_device(first.device())?;
-                ADD.call(&[first.into(), (&offset).into()], &[])?
-            }
-        };
+        let key = if skipped == 0 { first.clone() } else { SKIP.call(&[first.into(), (skipped as i64).into()], &[])? };
         let sizes: Vec<i64> = self.shape.iter().map(|size| *size as i64).collect();
-        let numbers = op.call(&[(&key).into(), (&sizes[..]).into(), self.dtype(variable).into()], &[])?;
-        if numbers.device() == self.device { Ok(numbers) } else { numbers.to_device(self.device) }
+        op.call(&[(&key).into(), (&sizes[..]).into(), self.dtype(variable).into()], &[])
     }
 }
