@@ -5,7 +5,7 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
-use syn::{Expr, FnArg, Ident, ItemFn, Pat};
+use syn::{Attribute, Expr, FnArg, Ident, ItemFn, Meta, Pat, Type};
 
 use crate::ast::{Arity, Elem, Op, Slot, spelling, text};
 use crate::diag::{Diag, messages};
@@ -31,6 +31,8 @@ enum Kind {
     Normal,
 }
 
+/// The attributes of parameters.
+const WORDS: [&str; 3] = ["position", "uniform", "normal"];
 /// The clauses of the op that makes the numbers. It has the name, and checks shapes and conditions, so that errors have this name.
 const OF_COMPOSITE: [&str; 4] = ["alias", "since", "shape", "where"];
 /// The clauses that the op that takes the numbers does not have.
@@ -39,33 +41,62 @@ const OF_NAME: [&str; 3] = ["name", "alias", "since"];
 impl Drawn {
     /// Takes the attributes of these parameters from a function. `None` if there are none.
     pub fn take(attr: &TokenStream, function: &mut ItemFn, diag: &mut Diag) -> Option<Drawn> {
+        let variables: Vec<(String, String)> = function
+            .sig
+            .generics
+            .type_params()
+            .map(|param| (text(&param.ident), param.bounds.first().map_or_else(String::new, spelling)))
+            .collect();
+        let integers: Vec<Ident> =
+            typed(function).filter(|(_, ty)| spelling(ty) == "i64").map(|(ident, _)| ident).collect();
         let mut params = vec![];
-        let variables: Vec<String> = function.sig.generics.type_params().map(|param| text(&param.ident)).collect();
+        let mut optional: Option<Ident> = None;
         for arg in &mut function.sig.inputs {
             let FnArg::Typed(arg) = arg else { continue };
             let Pat::Ident(pat) = &*arg.pat else { continue };
-            let mut found = None;
-            arg.attrs.retain(|attr| {
-                let word = ["position", "uniform", "normal"].into_iter().find(|word| attr.path().is_ident(word));
-                let kind = word.and_then(|word| match word {
-                    "position" => match attr.parse_args() {
-                        Ok(axis) => Some(Kind::Position(Box::new(axis))),
-                        Err(_) => {
-                            diag.error(attr, &messages::POSITION_SYNTAX, &[]);
-                            None
-                        }
-                    },
-                    "uniform" => Some(Kind::Uniform),
-                    _ => Some(Kind::Normal),
-                });
-                found = found.take().or(word.zip(kind));
-                word.is_none()
-            });
-            let Some((word, kind)) = found else { continue };
-            if !variables.contains(&spelling(&arg.ty)) {
-                diag.error(&arg.ty, &messages::DRAWN_TYPE, &[&word, &spelling(&arg.ty)]);
+            let is_drawn = |attr: &Attribute| WORDS.iter().any(|word| attr.path().is_ident(word));
+            let attrs: Vec<Attribute> = arg.attrs.extract_if(.., |attr| is_drawn(attr)).collect();
+            let Some(first) = attrs.first() else {
+                if is_optional(&arg.ty) {
+                    optional = Some(pat.ident.clone());
+                }
+                continue;
+            };
+            let word = spelling(first.path());
+            if let Some(second) = attrs.get(1) {
+                diag.error(second, &messages::DRAWN_TWICE, &[&pat.ident, &word, &spelling(second.path())]);
             }
+            if let Some(before) = &optional {
+                diag.error(&pat.ident, &messages::DRAWN_ORDER, &[&pat.ident, before, before]);
+            }
+            match variables.iter().find(|(name, _)| *name == spelling(&arg.ty)) {
+                None => diag.error(&arg.ty, &messages::DRAWN_TYPE, &[&word, &spelling(&arg.ty)]),
+                Some((name, bound)) if word != "position" && bound != "Float" && bound != "Row" => {
+                    diag.error(&arg.ty, &messages::DRAWN_FLOAT, &[name, bound, name]);
+                }
+                Some(_) => {}
+            }
+            let kind = match (&*word, first.parse_args::<Expr>()) {
+                ("position", Ok(axis)) if is_integer(&axis, &integers) => Kind::Position(Box::new(axis)),
+                ("position", _) => {
+                    diag.error(first, &messages::POSITION_SYNTAX, &[]);
+                    continue;
+                }
+                _ if !matches!(first.meta, Meta::Path(_)) => {
+                    diag.error(first, &messages::DRAWN_ARGUMENTS, &[&word]);
+                    continue;
+                }
+                ("uniform", _) => Kind::Uniform,
+                _ => Kind::Normal,
+            };
             params.push(Param { ident: pat.ident.clone(), kind });
+        }
+        if !params.is_empty() {
+            for (ident, ty) in
+                typed(function).filter(|(_, ty)| matches!(ty, Type::Reference(r) if r.mutability.is_some()))
+            {
+                diag.error(ty, &messages::DRAWN_MUTATES, &[&ident]);
+            }
         }
         if params.is_empty() {
             return None;
@@ -247,6 +278,33 @@ impl Drawn {
         };
         let function = diag.ok(syn::parse2(function)).unwrap_or_else(|| op.function.clone());
         (attr, function)
+    }
+}
+
+/// The parameters that are plain names, with their types.
+fn typed(function: &ItemFn) -> impl Iterator<Item = (Ident, Type)> + '_ {
+    function.sig.inputs.iter().filter_map(|arg| match arg {
+        FnArg::Typed(arg) => match &*arg.pat {
+            Pat::Ident(pat) => Some((pat.ident.clone(), (*arg.ty).clone())),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    })
+}
+
+fn is_optional(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Option"))
+}
+
+/// Whether an axis may be an integer: a name alone must be that of an attribute of type `i64`.
+fn is_integer(axis: &Expr, integers: &[Ident]) -> bool {
+    match axis {
+        Expr::Path(path) => path
+            .path
+            .get_ident()
+            .is_none_or(|name| integers.contains(name) || name.to_string().chars().all(|c| !c.is_lowercase())),
+        Expr::Lit(literal) => matches!(literal.lit, syn::Lit::Int(_)),
+        _ => true,
     }
 }
 

@@ -174,7 +174,7 @@ pub fn positions(x: &Tensor, size: i64, dtype: DType) -> Result<Tensor> {
     if x.device() == Device::Meta {
         return Tensor::empty([size as usize], dtype, Device::Meta);
     }
-    let positions = Tensor::from_vec((0..size).collect(), [size as usize])?.to_device(x.device())?;
+    let positions: Tensor = Tensor::from_fn([size as usize], |at| [at as i64])?.to_device(x.device())?;
     Ok(positions.astype(dtype))
 }
 

@@ -58,6 +58,11 @@ messages! {
     // Parameters that the engine computes.
     POSITION_SYNTAX: "expected the axis of the positions", "write `#[position(-1)]`, or `#[position(axis)]` with an attribute `axis: i64`";
     DRAWN_TYPE: "a parameter with `#[{}]` is a number for each element, not `{}`", "write the dtype variable, such as `T`";
+    DRAWN_ARGUMENTS: "`#[{}]` takes no arguments", "compute with the number in the body, as in `mean + deviation * z`";
+    DRAWN_TWICE: "`{}` has the attributes `#[{}]` and `#[{}]`", "remove one of them";
+    DRAWN_ORDER: "`{}` follows the optional parameter `{}`", "move it before `{}`; callers do not pass it";
+    DRAWN_FLOAT: "random numbers are floats, but `{}` has the bound `{}`", "write `{}: Float`";
+    DRAWN_MUTATES: "an op with `#[position]`, `#[uniform]` or `#[normal]` cannot change `{}` in place", "return a new value";
     DRAWN_CLAUSE: "an op with `#[position]`, `#[uniform]` or `#[normal]` cannot have the clause `{}`", "take these numbers as tensors, and make them in an op over `&Tensor`";
     DRAWN_ALONE: "the op `{}` takes no tensor whose shape its numbers could have", "add a tensor, or write an op over `&Tensor` that calls `random::uniform` or `random::normal`";
     DRAWN_KEY: "the op has a parameter `{}`, the key of its random numbers", "choose another name";
