@@ -249,3 +249,23 @@ fn gradients_follow_from_the_ops() -> Result<()> {
     }
     opcheck(&corners::op(), &[sample(vec![k], vec![])]).into_result()
 }
+
+/// `2a`, `3b` and `4c`: none of them depends on the others.
+#[custom_op]
+fn multiples(a: &Tensor, b: &Tensor, c: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+    Ok((a * 2, b * 3, c * 4))
+}
+
+#[test]
+fn an_output_that_does_not_depend_on_an_input_has_no_gradient_for_it() -> Result<()> {
+    use minitensor::autograd::grad;
+
+    let [a, b, c] = [1.0, 2.0, 3.0].map(|value| tensor(&[value], &[1]));
+    let a = a.with_requires_grad()?;
+    let (x, y, z) = multiples::call(&a, &b, &c)?;
+    assert!(x.requires_grad() && !y.requires_grad() && !z.requires_grad());
+    let sum = (minitensor_ops::arithmetic::add::call(&x, &y))?;
+    let grads = grad(&[sum], &[a], &[None], Default::default())?;
+    assert_eq!(values(grads[0].as_ref().expect("a gradient")), [2.0]);
+    opcheck(&multiples::op(), &[]).into_result()
+}

@@ -7,7 +7,8 @@ use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::backend::Wanted;
 use crate::error::{Error, Result};
-use crate::op::{Backward, Body, OpDef, OpRef, registry};
+use crate::graph::record::apart;
+use crate::op::{Backward, Body, Call, DynamicFn, OpDef, OpRef, registry};
 use crate::stop::ended;
 use crate::tensor::Tensor;
 
@@ -100,17 +101,42 @@ fn note_views(is_composite: bool, inputs: &[Option<&Tensor>], outputs: &mut Prod
 }
 
 /// A composite op may compute an output outside of recorded ops. Such an output gets a history that ends here: differentiating
-/// it is an error, not a silent zero.
+/// it is an error, not a silent zero. An output of recorded ops that just does not depend on an input with a gradient has none.
 fn admit_lost_history(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr], outputs: &mut Produced) -> Result<()> {
     let lost = |t: &Option<Tensor>| t.as_ref().is_some_and(|t| t.dtype().is_differentiable() && !t.requires_grad());
     if !outputs.iter().any(lost) {
         return Ok(());
     }
     let Some(recording) = record::prepare(op, inputs, attrs)? else { return Ok(()) };
-    let mut ends: Produced = outputs.iter().map(|t| if lost(t) { t.clone() } else { None }).collect();
+    let recorded = recorded_outputs(op, inputs, attrs).unwrap_or_default();
+    let is_recorded = |k: usize| recorded.get(k).is_some_and(|recorded| *recorded);
+    let mut ends: Produced =
+        outputs.iter().enumerate().map(|(k, t)| if lost(t) && !is_recorded(k) { t.clone() } else { None }).collect();
+    if ends.iter().all(Option::is_none) {
+        return Ok(());
+    }
     recording.record(op, inputs, attrs, &mut ends);
     for (output, end) in outputs.iter_mut().zip(ends).filter(|(_, end)| end.is_some()) {
         *output = end;
     }
     Ok(())
+}
+
+/// For each output, whether recorded ops compute it: whether it has a history if all inputs require gradients. `None` if the body
+/// does not run without values.
+#[cold]
+fn recorded_outputs(op: &OpRef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Option<Vec<bool>> {
+    let body: &DynamicFn = match &op.body {
+        Body::Tensor(body) => body,
+        Body::Dynamic(body) if !body.is_interpreted => &*body.run,
+        _ => return None,
+    };
+    let meta = |t: &Tensor| {
+        let meta = t.meta()?;
+        if t.dtype().is_differentiable() { meta.with_requires_grad() } else { Ok(meta) }
+    };
+    let metas: Vec<Option<Tensor>> = inputs.iter().map(|t| t.map(meta).transpose()).collect::<Result<_>>().ok()?;
+    let metas: Vec<Option<&Tensor>> = metas.iter().map(Option::as_ref).collect();
+    let outputs = apart(|| ended(|| body(&Call { op, inputs: &metas, attrs })).flatten().ok())?;
+    Some(outputs.iter().map(Tensor::requires_grad).collect())
 }
