@@ -71,6 +71,11 @@ impl Drawn {
             }
             match variables.iter().find(|(name, _)| *name == spelling(&arg.ty)) {
                 None => diag.error(&arg.ty, &messages::DRAWN_TYPE, &[&word, &spelling(&arg.ty)]),
+                Some((_, bound))
+                    if bound == "Row" && first.parse_args::<Expr>().is_ok_and(|axis| spelling(&axis) == "-1") =>
+                {
+                    diag.error(first, &messages::POSITION_IN_ROW, &[]);
+                }
                 Some((name, bound)) if word != "position" && bound != "Float" && bound != "Row" => {
                     diag.error(&arg.ty, &messages::DRAWN_FLOAT, &[name, bound, name]);
                 }

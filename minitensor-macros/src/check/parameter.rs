@@ -14,6 +14,10 @@ pub fn order(op: &Op, diag: &mut Diag) {
         let (ident, required) = match *slot {
             Slot::Input(i) => {
                 let input = &op.inputs[i];
+                if let (Arity::Variadic, Some(before)) = (input.arity, optional) {
+                    diag.error(before, &messages::OPTIONAL_BESIDE_LIST, &[before, &input.ident, before]);
+                    continue;
+                }
                 if let Some(before) = attribute {
                     diag.error(&input.ident, &messages::ATTR_BEFORE_TENSOR, &[&input.ident, before]);
                 }

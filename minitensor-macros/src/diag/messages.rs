@@ -53,10 +53,12 @@ messages! {
     MUTATED_TENSOR: "a tensor op cannot change `{}` in place", "take `&Tensor`, and return a new tensor";
     ATTR_BEFORE_TENSOR: "the tensor `{}` comes after the attribute `{}`", "move it before all attributes";
     REQUIRED_AFTER_OPTIONAL: "the required parameter `{}` follows the optional parameter `{}`", "add `#[default = …]` to `{}`, or move it before `{}`";
+    OPTIONAL_BESIDE_LIST: "the optional tensor `{}` cannot precede the tensor list `{}`, which is the last tensor", "make `{}` a required tensor or the first tensor of the list";
     TOO_MANY: "an element op can have at most {} tensors, got {}", "write it with `&Tensor` parameters, from smaller ops";
 
     // Parameters that the engine computes.
     POSITION_SYNTAX: "expected the axis of the positions", "write `#[position(-1)]`, or `#[position(axis)]` with an attribute `axis: i64`";
+    POSITION_IN_ROW: "the last axis is that of the row", "write `x.position()` for the position of an element in its row; `#[position(-2)]` is that of the row";
     DRAWN_TYPE: "a parameter with `#[{}]` is a number for each element, not `{}`", "write the dtype variable, such as `T`";
     DRAWN_ARGUMENTS: "`#[{}]` takes no arguments", "compute with the number in the body, as in `mean + deviation * z`";
     DRAWN_TWICE: "`{}` has the attributes `#[{}]` and `#[{}]`", "remove one of them";
