@@ -121,4 +121,6 @@ def test_rows_along_any_axis(shape, dtype):
             if expected.ndim == x.ndim:
                 expected = mt.ops.moveaxis(expected, -1, axis)
             result = np.asarray(op(x, axis).astype(mt.float64))
-            np.testing.assert_array_equal(result, np.asarray(expected.astype(mt.float64)), err_msg=f"{name}, axis {axis}")
+            np.testing.assert_array_equal(
+                result, np.asarray(expected.astype(mt.float64)), err_msg=f"{name}, axis {axis}"
+            )
