@@ -361,6 +361,7 @@ TABLE = [
     one("unslice", [("real", (2, 3))], unsliced, shape=[2, 8], axis=1, start=1, stop=7, step=2),
     one("unsqueeze", [X], lambda x: x[:, None], lambda x: x.unsqueeze(1), axis=1),
     (Case(*row) for row in window_cases.rows(F)),
+    [Case("indexing::positions", [X], lambda x: np.arange(5), attrs={"size": 5, "dtype": "int64"})],
     [
         Case(
             "random::dropout", [("double", (5, 3)), KEY], lambda x, key: philox.dropout(x, key, 0.3), attrs={"p": 0.3}
@@ -369,6 +370,7 @@ TABLE = [
         Case(
             "random::normal", [KEY], lambda key: philox.normal(key, (3, 5)), attrs={"shape": [3, 5], "dtype": "float64"}
         ),
+        Case("random::skip", [KEY], lambda key: key + np.array([0, 4], dtype=np.uint64), attrs={"count": 7}),
         Case("random::uniform", [KEY], lambda key: philox.uniform(key, (3, 5)), attrs={"shape": [3, 5]}),
     ],
     [
@@ -386,6 +388,7 @@ ELSEWHERE = {
     "concat": "test_lists_of_tensors",
     "copy_": "test_in_place_forms, and indexing",
     "rand_like": "random: test_creation",
+    "random::key": "the key of the draws in test_rust_plugin",
     "random::scale_where": "the part of dropout that is differentiated",
     "row::prod_of_others_vjp": "the gradient of the gradient of prod, by opcheck",
     "sgd_step": "test_optimizer_steps",

@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.usefixtures("registered", "no_plugins_stay"),
 ]
 
-#: Findings that are expected, by op. The gradient of rounding is 0, but a straight-through gradient is not. An option as
-#: expensive as its underlying has no volatility.
+#: Findings that are expected, by op. The gradient of rounding is 0, but a straight-through gradient is not. An option
+#: as expensive as its underlying has no volatility.
 EXPECTED = {
     "fake_quantize": {"gradient"},
     "implied_volatility": {"gradient of aliases"},
