@@ -25,7 +25,9 @@ NOT_EXPORTED = {
     "rand_like": _RANDOM,
     "random::dropout": _RANDOM,
     "random::integers": _RANDOM,
+    "random::key": _RANDOM,
     "random::normal": _RANDOM,
+    "random::skip": _RANDOM,
     "random::uniform": _RANDOM,
     "row::prod_of_others_vjp": "it has no rule for ONNX",
 }

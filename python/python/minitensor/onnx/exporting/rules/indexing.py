@@ -131,6 +131,14 @@ def index(call: Call) -> Value:
     return b.node("GatherND", x, b.concat(columns, -1))
 
 
+@rule("indexing::positions")
+def positions(call: Call) -> Value:
+    size, b = call.attrs["size"], call.builder
+    many = b.constant(size, "int64") if isinstance(size, int) else call.graph.size(size.text)
+    every = b.node("Range", b.constant(0, "int64"), many, b.constant(1, "int64"), dtype="int64")
+    return every.cast(str(call.attrs["dtype"]))
+
+
 @rule("indexing::wrap")
 def wrap(call: Call) -> Value:
     index, size = call["index"], call.attrs["size"]

@@ -11,7 +11,10 @@ from ..rule import rule
 __all__: list[str] = []
 
 
-@rule("random::uniform", "random::normal", "random::integers", "random::dropout", "rand_like", only_moves=True)
+_DRAWS = ("key", "skip", "uniform", "normal", "integers", "dropout")
+
+
+@rule("rand_like", *(f"random::{name}" for name in _DRAWS), only_moves=True)
 def random(call: Call) -> NoReturn:
     raise call.error(
         "it draws random numbers, which a runtime would draw differently",
