@@ -6,6 +6,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::stages::{Numbers, Part, Slot, Stage, Stages, Sums};
+use super::tile::Shared;
 use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
 use crate::memory::Line;
 use crate::memory::copy::Pointer;
@@ -23,7 +24,7 @@ const LONG: usize = 256;
 /// The fewest sections of a row for a thread.
 const SECTIONS_OF_THREAD: usize = 4;
 /// The most lines of memory that a thread keeps for its next run.
-pub(super) const MOST_LINES: usize = (1 << 20) / Line::BYTES;
+const MOST_LINES: usize = (1 << 20) / Line::BYTES;
 /// A column has room for a multiple of this number of rows, so that a program over rows computes whole vectors.
 pub(super) const VECTOR: usize = 16;
 
@@ -126,9 +127,8 @@ impl RowPlan {
         let together = (BLOCK / n.max(1)).clamp(1, rows);
         let stages = &self.stages[usize::from(is_long)];
         let (per_row, attributes) = uniforms.split_at(self.per_row);
-        // SAFETY: the caller's contract: every uniform has a first row.
-        let mut numbers: Vec<T> = attributes.iter().map(|u| unsafe { *u.row(0) }).collect();
-        numbers.push(T::constant(Const::Float(n as f64)));
+        // SAFETY: the caller's contract.
+        let mut numbers = unsafe { uniforms_of(attributes, n) };
         let first = numbers.len();
         if is_long {
             numbers.resize(first + stages.columns, T::ZERO);
@@ -179,8 +179,50 @@ impl RowPlan {
             // SAFETY: the caller's contract, for these rows.
             unsafe { run.block(stages, per_row, &mut accumulators) };
         }
-        if memory.capacity() <= MOST_LINES {
-            MEMORY.set(memory);
+        keep(memory);
+    }
+}
+
+/// Keeps memory for the next run on this thread, unless it is large.
+pub(super) fn keep(memory: Vec<Line>) {
+    if memory.capacity() <= MOST_LINES {
+        MEMORY.set(memory);
+    }
+}
+
+/// The uniforms of the programs over elements: the attributes, and the length of a row.
+///
+/// # Safety
+/// Every attribute has a first row.
+pub(super) unsafe fn uniforms_of<T: Tile>(attributes: &[Rows<*const T>], n: usize) -> Vec<T> {
+    // SAFETY: by contract.
+    let attributes = attributes.iter().map(|attribute| unsafe { *attribute.row(0) });
+    attributes.chain([T::constant(Const::Float(n as f64))]).collect()
+}
+
+/// Writes the outputs with one number per row, for these rows. `column` is the first number of a column.
+///
+/// # Safety
+/// The columns are computed, and the outputs have these rows.
+pub(super) unsafe fn write_numbers<T: Tile + Computed>(
+    stages: &Stages,
+    masks: &[Vec<bool>; 2],
+    outputs: &[Rows<*mut T>],
+    rows: Range<usize>,
+    column: impl Fn(usize) -> *const T,
+) {
+    for (slot, output) in &stages.results {
+        let Slot::Column(k) = slot else { continue };
+        let from = column(*k);
+        for (at, row) in rows.clone().enumerate() {
+            // SAFETY: by contract.
+            unsafe {
+                let (value, to) = (*from.add(at), outputs[*output].row(row));
+                match masks[1][*output] {
+                    true => to.cast::<Truth>().write((value != T::ZERO).store()),
+                    false => to.write(value),
+                }
+            }
         }
     }
 }
@@ -231,17 +273,6 @@ impl Buffers {
 
     fn input<T>(&self, k: usize) -> *mut T {
         self.at(self.first + self.columns + k)
-    }
-}
-
-/// A reference that threads may share, because they write to different elements.
-struct Shared<'a, R>(&'a R);
-// SAFETY: see above.
-unsafe impl<R> Sync for Shared<'_, R> {}
-
-impl<'a, R> Shared<'a, R> {
-    fn get(&self) -> &'a R {
-        self.0
     }
 }
 
@@ -300,17 +331,8 @@ impl<T: Tile + Computed> Run<'_, T> {
                 }
                 self.apply(stage);
             }
-            for (slot, output) in &stages.results {
-                let Slot::Column(k) = slot else { continue };
-                let (from, to) = (self.buffers.column::<T>(*k), &self.outputs[*output]);
-                for row in 0..self.rows {
-                    let (value, to) = (*from.add(row), to.row(self.start + row));
-                    match self.masks[1][*output] {
-                        true => to.cast::<Truth>().write((value != T::ZERO).store()),
-                        false => to.write(value),
-                    }
-                }
-            }
+            let column = |k: usize| self.buffers.column::<T>(k).cast_const();
+            write_numbers(stages, self.masks, self.outputs, self.start..self.start + self.rows, column);
         }
     }
 

@@ -7,13 +7,13 @@
 use smallvec::SmallVec;
 
 use super::Tile;
-use super::row_plan::{BLOCK, MEMORY, MOST_LINES, RowPlan, VECTOR};
+use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
 use super::stages::{Slot, Stage, Stages};
 use crate::memory::Line;
 use crate::number::Truth;
-use crate::number::scalar::{Const, Machine};
+use crate::number::scalar::Const;
 use crate::reduce::rows::{LANES, RUN, SECTION};
-use crate::row::{Computed, Reduction, Rows};
+use crate::row::{Computed, Reduction, Rows, Sections, by_kind};
 use crate::runtime::simd::clones;
 use crate::runtime::stop::vec_for;
 
@@ -46,9 +46,8 @@ impl RowPlan {
         }
         let stages = self.repeated();
         let (per_row, attributes) = uniforms.split_at(self.per_row());
-        // SAFETY: the caller's contract: every uniform has a first row.
-        let mut numbers: Vec<T> = attributes.iter().map(|u| unsafe { *u.row(0) }).collect();
-        numbers.push(T::constant(Const::Float(n as f64)));
+        // SAFETY: the caller's contract.
+        let numbers = unsafe { uniforms_of(attributes, n) };
         let together = (BLOCK / rows).clamp(1, LANES);
         let together = if together.is_power_of_two() { together } else { together.next_power_of_two() / 2 };
         let mut memory = MEMORY.take();
@@ -69,11 +68,9 @@ impl RowPlan {
             for stage in &stages.all {
                 run.stage(stage, &mut sums);
             }
-            run.write_numbers();
+            write_numbers(stages, run.masks, outputs, 0..rows, |k| run.buffers.column::<T>(k).cast_const());
         }
-        if memory.capacity() <= MOST_LINES {
-            MEMORY.set(memory);
-        }
+        keep(memory);
     }
 }
 
@@ -260,25 +257,6 @@ impl<T: Tile + Computed> Run<'_, T> {
             unsafe { to.add(position * self.rows).copy_from_nonoverlapping(from, self.rows) }
         }
     }
-
-    /// Writes the outputs with one number per row.
-    ///
-    /// # Safety
-    /// As for [`RowPlan::run_side_by_side`].
-    unsafe fn write_numbers(&self) {
-        for (slot, output) in &self.stages.results {
-            let (from, to) = (self.place(*slot, 0).cast::<T>(), &self.outputs[*output]);
-            for row in 0..self.rows {
-                // SAFETY: the column is computed, and the output has these rows.
-                unsafe {
-                    match self.masks[1][*output] {
-                        true => to.row(row).cast::<Truth>().write((*from.add(row) != T::ZERO).store()),
-                        false => to.row(row).write(*from.add(row)),
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// The reductions of a stage. Each has one number per row for each lane.
@@ -289,14 +267,21 @@ struct Sums<T> {
     total: Vec<T>,
     /// The number of lanes of one reduction, for all rows.
     width: usize,
-    /// The results of the sections that are not combined yet.
-    sections: Vec<Vec<T>>,
-    count: usize,
+    /// The results of the sections, which have a number for each row, and of the whole rows.
+    sections: Sections<T>,
+    results: Vec<T>,
 }
 
 impl<T: Computed> Sums<T> {
     fn new() -> Sums<T> {
-        Sums { kinds: SmallVec::new(), run: vec![], total: vec![], width: 0, sections: vec![], count: 0 }
+        Sums {
+            kinds: SmallVec::new(),
+            run: vec![],
+            total: vec![],
+            width: 0,
+            sections: Sections::new(),
+            results: vec![],
+        }
     }
 
     fn begin(&mut self, kinds: impl Iterator<Item = Reduction>, width: usize) {
@@ -306,8 +291,6 @@ impl<T: Computed> Sums<T> {
         self.run.resize(width * self.kinds.len(), T::ZERO);
         self.total.resize(width * self.kinds.len(), T::ZERO);
         Sums::identities(&self.kinds, &mut self.total, width);
-        self.sections.clear();
-        self.count = 0;
     }
 
     fn identities(kinds: &[Reduction], lanes: &mut [T], width: usize) {
@@ -332,7 +315,7 @@ impl<T: Computed> Sums<T> {
 
     /// Combines the lanes, of which the first ones have elements.
     fn end_section(&mut self, rows: usize, lanes: usize) {
-        let mut section = Vec::with_capacity(self.kinds.len() * rows);
+        self.results.clear();
         for (kind, total) in self.kinds.iter().zip(self.total.chunks_exact_mut(self.width)) {
             let mut half = lanes.next_power_of_two() / 2;
             while half > 0 {
@@ -340,31 +323,24 @@ impl<T: Computed> Sums<T> {
                 combine(low, &high[..half * rows], *kind);
                 half /= 2;
             }
-            section.extend_from_slice(&total[..rows]);
+            self.results.extend_from_slice(&total[..rows]);
         }
         Sums::identities(&self.kinds, &mut self.total, self.width);
-        self.sections.push(section);
-        self.count += 1;
-        (0..self.count.trailing_zeros()).for_each(|_| self.join(rows));
-    }
-
-    /// Combines the results of the last two sections.
-    fn join(&mut self, rows: usize) {
-        let (Some(right), Some(left)) = (self.sections.pop(), self.sections.last_mut()) else { return };
-        for ((kind, left), right) in self.kinds.iter().zip(left.chunks_exact_mut(rows)).zip(right.chunks_exact(rows)) {
-            combine(left, right, *kind);
-        }
+        self.sections.push(&self.kinds_of_results(rows), &self.results);
     }
 
     fn finish(&mut self, rows: usize) {
-        while self.sections.len() > 1 {
-            self.join(rows);
-        }
+        let kinds = self.kinds_of_results(rows);
+        self.sections.finish(&kinds, &mut self.results);
+    }
+
+    fn kinds_of_results(&self, rows: usize) -> Vec<Option<Reduction>> {
+        self.kinds.iter().flat_map(|kind| std::iter::repeat_n(Some(*kind), rows)).collect()
     }
 
     /// The result of a reduction for each row.
     fn result(&self, k: usize, rows: usize) -> &[T] {
-        &self.sections[0][k * rows..][..rows]
+        &self.results[k * rows..][..rows]
     }
 }
 
@@ -378,12 +354,6 @@ fn by<T: Computed>(to: &mut [T], x: &[T], kind: Reduction) {
 clones! {
     /// Combines each element with that of `x`.
     <[T]> fn combine(to: &mut [T], x: &[T], kind: Reduction) where [T: Computed] if [T::FOR_EACH_LEVEL] {
-        // Each arm is a loop with a constant reduction.
-        match kind {
-            Reduction::Prod => by(to, x, Reduction::Prod),
-            Reduction::Max => by(to, x, Reduction::Max),
-            Reduction::Min => by(to, x, Reduction::Min),
-            _ => by(to, x, Reduction::Sum),
-        }
+        by_kind!(kind, by(to, x))
     }
 }

@@ -280,7 +280,7 @@ impl Program {
         }
         let plan = Plan::new(self.clone(), &[])?;
         let inputs: Vec<*const u8> = inputs.iter().map(|x| x.cast()).collect();
-        let work = Work { plan: &plan, inputs: Shared(&inputs), uniforms, outputs: Shared(outputs) };
+        let work = Work { plan: &plan, inputs: Shared(&inputs[..]), uniforms, outputs: Shared(outputs) };
         parallel_for(n, (GRAIN / plan.steps.len().max(1)).next_multiple_of(TILE), |range| {
             // SAFETY: the caller's contract; ranges don't overlap.
             unsafe { work.run(range, TILE) }
@@ -301,16 +301,22 @@ impl Program {
     }
 }
 
-/// Pointers that several threads access, each in its own range.
-struct Shared<'a, P>(&'a [P]);
-// SAFETY: by the contract of `Program::run` the memory is valid; each thread writes to its own range.
-unsafe impl<P> Sync for Shared<'_, P> {}
+/// A reference to pointers that several threads access, each in its own range.
+pub(super) struct Shared<'a, P: ?Sized>(pub &'a P);
+// SAFETY: by the contracts of `Program::run` and `RowPlan::run` the memory is valid; each thread writes to its own range.
+unsafe impl<P: ?Sized> Sync for Shared<'_, P> {}
+
+impl<'a, P: ?Sized> Shared<'a, P> {
+    pub(super) fn get(&self) -> &'a P {
+        self.0
+    }
+}
 
 struct Work<'a, T> {
     plan: &'a Plan,
-    inputs: Shared<'a, *const u8>,
+    inputs: Shared<'a, [*const u8]>,
     uniforms: &'a [T],
-    outputs: Shared<'a, *mut u8>,
+    outputs: Shared<'a, [*mut u8]>,
 }
 
 impl<T: Tile> Work<'_, T> {

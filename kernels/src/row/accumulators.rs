@@ -2,6 +2,7 @@
 
 use super::Reduction;
 use super::body::Computed;
+use super::reduced::by_kind;
 use super::sweep::{LANES, Lanes, Sections, fold};
 use crate::reduce::rows::SECTION;
 use crate::runtime::simd::clones;
@@ -60,18 +61,6 @@ impl<T: Computed> Accumulators<T> {
 
 fn identity<T: Computed>(kind: Option<Reduction>) -> Lanes<T> {
     [kind.map_or(T::ZERO, Reduction::identity); LANES]
-}
-
-/// Runs `$do` with a constant reduction.
-macro_rules! by_kind {
-    ($kind:expr, $function:ident($($arg:expr),*)) => {
-        match $kind {
-            Reduction::Prod => $function($($arg,)* Reduction::Prod),
-            Reduction::Max => $function($($arg,)* Reduction::Max),
-            Reduction::Min => $function($($arg,)* Reduction::Min),
-            _ => $function($($arg,)* Reduction::Sum),
-        }
-    };
 }
 
 clones! {

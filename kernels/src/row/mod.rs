@@ -38,7 +38,7 @@ pub use lane::{Lane, LaneMask};
 #[cfg(feature = "engine")]
 pub(crate) use {
     accumulators::Accumulators,
-    reduced::reduced,
+    reduced::{by_kind, reduced},
     sweep::{LANES, Lanes, Sections},
 };
 

@@ -5,6 +5,19 @@ use super::body::{Computed, KEPT};
 use super::sweep::{Lanes, Sections, Sweep, sweep};
 use crate::runtime::simd::clones;
 
+/// Calls `$function` with a constant reduction, so that each arm is a loop of its own.
+macro_rules! by_kind {
+    ($kind:expr, $function:ident($($arg:expr),*)) => {
+        match $kind {
+            Reduction::Prod => $function($($arg,)* Reduction::Prod),
+            Reduction::Max => $function($($arg,)* Reduction::Max),
+            Reduction::Min => $function($($arg,)* Reduction::Min),
+            _ => $function($($arg,)* Reduction::Sum),
+        }
+    };
+}
+pub(crate) use by_kind;
+
 /// The sweep over the elements of a row.
 struct Elements<'a, T> {
     row: &'a [T],
@@ -32,12 +45,6 @@ fn by<T: Computed>(row: &[T], reduction: Reduction) -> T {
 clones! {
     /// The result of a reduction that is not running. It has the same bits as the passes of a body.
     pub <[T]> fn reduced(row: &[T], reduction: Reduction) -> T where [T: Computed] if [T::FOR_EACH_LEVEL] {
-        // Each arm is a loop with a constant reduction.
-        match reduction {
-            Reduction::Prod => by(row, Reduction::Prod),
-            Reduction::Max => by(row, Reduction::Max),
-            Reduction::Min => by(row, Reduction::Min),
-            _ => by(row, Reduction::Sum),
-        }
+        by_kind!(reduction, by(row))
     }
 }
