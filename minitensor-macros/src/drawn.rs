@@ -10,8 +10,8 @@ use syn::{Attribute, Expr, FnArg, Ident, ItemFn, Meta, Pat, Type};
 use crate::ast::{Arity, Elem, Op, Slot, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::hygiene::quote;
-use crate::parse::Clauses;
 use crate::parse::clause::starts_clause;
+use crate::parse::{Clauses, option};
 
 /// The parameters of a definition that the engine computes.
 pub struct Drawn {
@@ -33,10 +33,8 @@ enum Kind {
 
 /// The attributes of parameters.
 const WORDS: [&str; 3] = ["position", "uniform", "normal"];
-/// The clauses of the op that makes the numbers. It has the name, and checks shapes and conditions, so that errors have this name.
-const OF_COMPOSITE: [&str; 4] = ["alias", "since", "shape", "where"];
-/// The clauses that the op that takes the numbers does not have.
-const OF_NAME: [&str; 3] = ["name", "alias", "since"];
+/// The clauses that both ops have. The one that makes the numbers checks shapes and conditions, too, so that errors have its name.
+const OF_BOTH: [&str; 2] = ["shape", "where"];
 
 impl Drawn {
     /// Takes the attributes of these parameters from a function. `None` if there are none.
@@ -57,7 +55,7 @@ impl Drawn {
             let is_drawn = |attr: &Attribute| WORDS.iter().any(|word| attr.path().is_ident(word));
             let attrs: Vec<Attribute> = arg.attrs.extract_if(.., |attr| is_drawn(attr)).collect();
             let Some(first) = attrs.first() else {
-                if is_optional(&arg.ty) {
+                if option(&arg.ty).is_some() {
                     optional = Some(pat.ident.clone());
                 }
                 continue;
@@ -96,15 +94,12 @@ impl Drawn {
             };
             params.push(Param { ident: pat.ident.clone(), kind });
         }
-        if !params.is_empty() {
-            for (ident, ty) in
-                typed(function).filter(|(_, ty)| matches!(ty, Type::Reference(r) if r.mutability.is_some()))
-            {
-                diag.error(ty, &messages::DRAWN_MUTATES, &[&ident]);
-            }
-        }
         if params.is_empty() {
             return None;
+        }
+        for (ident, ty) in typed(function).filter(|(_, ty)| matches!(ty, Type::Reference(r) if r.mutability.is_some()))
+        {
+            diag.error(ty, &messages::DRAWN_MUTATES, &[&ident]);
         }
         // An axis may be all that an attribute is for.
         let axes =
@@ -136,7 +131,7 @@ impl Drawn {
             _ => quote!(, #ident: [.., __n]),
         });
         let inputs: TokenStream = inputs.collect();
-        self.joined(|word| !OF_NAME.contains(&word), &inputs)
+        self.joined(|_| true, &inputs)
     }
 
     /// These clauses, with more inputs in the `shape` clause. `__n` is the dimension of the row.
@@ -148,19 +143,10 @@ impl Drawn {
     }
 
     /// Makes an op the one that takes the numbers.
-    pub fn rename(&self, op: &mut Op) {
-        op.name = format!("given::{}", self.name(op).replace("::", "_"));
-        op.type_name = format_ident!("__{}_given", text(op.ident()));
-    }
-
-    /// The registered name of the definition.
-    fn name(&self, op: &Op) -> String {
-        let clause = self.clauses.iter().find(|(word, _)| word == "name");
-        let literal = clause.and_then(|(_, tokens)| syn::parse2::<syn::MetaNameValue>(tokens.clone()).ok());
-        match literal.map(|name| name.value) {
-            Some(Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. })) => name.value(),
-            _ => text(op.ident()),
-        }
+    pub fn rename(op: &mut Op) {
+        op.name = format!("given::{}", op.name.replace("::", "_"));
+        op.aliases.clear();
+        op.type_name = type_name(op);
     }
 
     /// The clauses and the function of the op that makes the numbers.
@@ -247,10 +233,13 @@ impl Drawn {
                 (&generic.ident, generic.dtypes.iter().map(|dtype| format_ident!("{}", dtype.rust_name())));
             quote!(#ident: #(#dtypes)|*)
         });
-        let own = self.joined(|word| OF_COMPOSITE.contains(&word), &shape_inputs);
+        let own = self.joined(|word| OF_BOTH.contains(&word), &shape_inputs);
         let own = if own.is_empty() { own } else { quote!(#own,) };
-        let name = self.name(op);
-        let attr = quote!(name = #name, #own dtype = (#(#dtypes),*) -> (#(#returned),*) where #(#bounds),*);
+        let Op { name, aliases, since, .. } = op;
+        let attr = quote! {
+            name = #name, alias = [#(#aliases),*], since = #since, #own
+            dtype = (#(#dtypes),*) -> (#(#returned),*) where #(#bounds),*
+        };
         let draws = self.params.iter().map(|Param { ident, kind }| {
             let variable = op.inputs.iter().find(|input| input.ident == *ident).map_or(0, |input| match input.elem {
                 Elem::Generic(i) => i,
@@ -263,7 +252,8 @@ impl Drawn {
             }
         });
         let count = self.params.iter().filter(|param| !matches!(param.kind, Kind::Position(_))).count();
-        let (name, inner, vis) = (format_ident!("__{}_op", text(op.ident())), &op.type_name, &op.function.vis);
+        let (name, vis) = (format_ident!("__{}_op", text(op.ident())), &op.function.vis);
+        let inner = type_name(op);
         let docs = op.function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
         let returns = match op.returned().count() {
             1 => quote!(#runtime::Tensor),
@@ -286,6 +276,11 @@ impl Drawn {
     }
 }
 
+/// The struct of the op that takes the numbers.
+fn type_name(op: &Op) -> Ident {
+    format_ident!("__{}_given", text(op.ident()))
+}
+
 /// The parameters that are plain names, with their types.
 fn typed(function: &ItemFn) -> impl Iterator<Item = (Ident, Type)> + '_ {
     function.sig.inputs.iter().filter_map(|arg| match arg {
@@ -295,10 +290,6 @@ fn typed(function: &ItemFn) -> impl Iterator<Item = (Ident, Type)> + '_ {
         },
         FnArg::Receiver(_) => None,
     })
-}
-
-fn is_optional(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Option"))
 }
 
 /// Whether an axis may be an integer: a name alone must be that of an attribute of type `i64`.

@@ -188,13 +188,15 @@ fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ide
     if let Some(type_name) = type_name {
         op.type_name = type_name;
     }
+    // Made before the op is renamed, and expanded after it is checked.
     let composite = drawn.map(|drawn| {
-        let ident = op.ident().clone();
-        drawn.rename(&mut op);
-        let (attr, function) = drawn.composite(&op, &clauses, &runtime, &mut diag);
-        move || definition(attr, function, Some(ident))
+        let composite = drawn.composite(&op, &clauses, &runtime, &mut diag);
+        (composite, op.ident().clone())
     });
     check::op(&op, &clauses, &mut diag);
+    if composite.is_some() {
+        drawn::Drawn::rename(&mut op);
+    }
     if op.shape.is_some() && op.level == ast::Level::Element {
         // The body is probably written for rows.
         return kept(without_body(function), diag);
@@ -204,7 +206,7 @@ fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ide
         return kept(without_body(lowered.function), diag);
     }
     diag.finish();
-    let composite = composite.map(|composite| composite());
+    let composite = composite.map(|((attr, function), ident)| definition(attr, function, Some(ident)));
     let own = expand::op(op, lowered, &runtime);
     quote!(#own #composite)
 }

@@ -7,7 +7,7 @@ mod signature;
 
 pub use clause::Clauses;
 pub use resolve::strip_defaults;
-pub use signature::strip_names;
+pub use signature::{option, strip_names};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::quote;

@@ -97,7 +97,7 @@ impl Program {
     /// Like [`Program::write`], for a body whose length depends on attributes. It stops if it takes too many steps.
     ///
     /// # Errors
-    /// The body takes so many steps that its program is certainly too long.
+    /// If the body takes more steps than the longest program may have.
     pub fn write_bounded(
         inputs: &[&str],
         uniforms: &[&str],

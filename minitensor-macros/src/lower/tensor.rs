@@ -584,7 +584,7 @@ impl Lowering {
         }
     }
 
-    /// Lowers the arguments of a Rust method, and finds what it returns.
+    /// Lowers the arguments of a Rust method. Returns the kind of its result.
     fn rust_method(&mut self, receiver: &Kind, call: &mut ExprMethodCall) -> Kind {
         let name = call.method.unraw().to_string();
         let mut kinds: Vec<Kind> = vec![];

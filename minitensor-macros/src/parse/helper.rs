@@ -13,7 +13,7 @@ use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
 use crate::lower::tensor::takes_tensor;
 
-/// What the body of a helper describes.
+/// The level of a helper.
 pub enum Helper {
     /// Elements, rows or cells.
     Numbers(Head),

@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 
-/// What a method returns. `args` are the kinds of its arguments; a closure counts as what it returns.
+/// The kind of the result of a method. `args` are the kinds of its arguments; the kind of a closure is that of its result.
 pub fn method(of: &Kind, name: &str, args: &[Kind]) -> Kind {
     let argument = |i: usize| match args.get(i) {
         Some(Kind::Fn(result)) => (**result).clone(),

@@ -1,4 +1,4 @@
-//! [`Kind`]: what is certain of a value in a body over whole tensors.
+//! [`Kind`]: the kind of a value in a body over whole tensors, as far as the macro can infer it.
 
 use syn::{GenericArgument, PathArguments, ReturnType, Type};
 
