@@ -34,7 +34,7 @@ enum Kind {
 /// The attributes of parameters.
 const WORDS: [&str; 3] = ["position", "uniform", "normal"];
 /// The clauses that both ops have. The one that makes the numbers checks shapes and conditions, too, so that errors have its name.
-const OF_BOTH: [&str; 2] = ["shape", "where"];
+const OF_BOTH: [&str; 3] = ["crate", "shape", "where"];
 
 impl Drawn {
     /// Takes the attributes of these parameters from a function. `None` if there are none.

@@ -34,6 +34,17 @@ pub fn gumbel_softmax<R: Row>(logits: R, temperature: R, #[uniform] u: R, #[norm
     e / e.sum()
 }
 
+mod renamed {
+    pub use minitensor as library;
+    use minitensor::prelude::Float;
+
+    /// `x` plus its position.
+    #[minitensor::custom_op(crate = library, alias = "noise::climbing", since = 2)]
+    pub fn climbed<T: Float>(x: T, #[position(0)] at: T) -> T {
+        x + at
+    }
+}
+
 fn ramp(sizes: &[usize]) -> Tensor {
     let n: usize = sizes.iter().product();
     Tensor::from_vec((0..n).map(|i| (i as f64 * 0.7).sin()).collect(), sizes).expect("a tensor")
@@ -57,6 +68,16 @@ fn positions_are_those_along_the_axis_of_the_broadcast_result() -> Result<()> {
     assert_eq!(turned(2.0, 0.0, -1, 1.0), 2.0);
     let error = turned::call(&x, 3, 1.0).expect_err("there is no such axis").to_string();
     assert!(error.contains("'turned'") && error.contains("axis 3"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn both_ops_have_the_clauses_of_the_definition() -> Result<()> {
+    let op = minitensor::op::registry::get("noise::climbing")?;
+    assert_eq!((&*op.name, op.since, op.aliases.len()), ("climbed", 2, 1));
+    let given = minitensor::op::registry::get("given::climbed")?;
+    assert_eq!((given.since, given.aliases.len()), (2, 0));
+    assert_eq!(renamed::climbed::call(&Tensor::from_vec(vec![1.0, 1.0], [2])?)?.to_vec::<f64>()?, [1.0, 2.0]);
     Ok(())
 }
 
