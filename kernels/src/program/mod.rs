@@ -10,6 +10,8 @@ mod gradient;
 mod instruction;
 mod json;
 mod latex;
+#[cfg(feature = "engine")]
+mod one_by_one;
 mod primitive;
 mod reuse;
 mod reverse;

@@ -1,6 +1,6 @@
 //! Calls of cell bodies: binds the core dimensions, broadcasts the batch, and runs the kernel on each cell.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
 use minitensor_kernels::memory::Line;
@@ -93,26 +93,21 @@ pub fn run(
     let has_batch = rule.inputs.iter().any(|i| i.batch);
     let is_summed = |dims: &Dims| has_batch && !dims.batch;
     let sums_any = rule.outputs.iter().any(is_summed);
-    let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows);
-    let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
     let cells = shapes.batch.numel();
     let is_wide = shapes.batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE);
     let is_side_by_side = !sums_any && is_wide && operands.iter().flatten().any(CellOperand::is_beside);
     let are_few = cells < num_threads() && operands.iter().flatten().any(CellOperand::is_for_threads);
-    let mut rows = None;
-    let has_programs = matches!(dtype, DType::F32 | DType::F64);
-    if let Some(programs) = programs.filter(|_| has_programs && (is_side_by_side || are_few)) {
-        rows = program(programs).ok().filter(|rows| rows.has_machine_code(dtype));
-    }
-    let is_side_by_side = is_side_by_side && rows.is_some();
-    let mut kernel = None;
-    if rows.is_none() {
-        match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
-            Some(Kernels::Rows(programs)) => rows = Some(program(programs)?),
-            found => kernel = found.and_then(|kernels| kernels.cell(&compute)),
-        }
-    }
-    let kernel = rows.as_deref().map(|rows| Kernel::Rows(rows, dtype)).or(kernel).ok_or_else(|| {
+    let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
+    let assembled = if is_side_by_side || are_few { assembled(op, dtype, program) } else { None };
+    let is_side_by_side = is_side_by_side && assembled.is_some();
+    let (rows, compiled) = match assembled {
+        Some(rows) => (Some(rows), None),
+        None => match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
+            Some(Kernels::Rows(programs)) => (Some(program(programs)?), None),
+            found => (None, found.and_then(|kernels| kernels.cell(&compute))),
+        },
+    };
+    let kernel = rows.as_deref().map(|rows| Kernel::Rows(rows, dtype)).or(compiled).ok_or_else(|| {
         let names: Vec<_> = compute.iter().map(|d| d.name()).collect();
         Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with ")))
     })?;
@@ -180,6 +175,19 @@ pub fn run(
     }
     sums.iter().for_each(PartialSums::finish);
     Ok(outputs)
+}
+
+/// The program over rows, if it is machine code: it also computes rows that are side by side, and shares long ones between threads.
+fn assembled(
+    op: &OpDef,
+    dtype: DType,
+    program: impl Fn(&Variants<RowKernel>) -> Result<Arc<RowKernel>>,
+) -> Option<Arc<RowKernel>> {
+    if !matches!(dtype, DType::F32 | DType::F64) {
+        return None;
+    }
+    let rows = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows).and_then(|programs| program(programs).ok());
+    rows.filter(|rows| rows.has_machine_code(dtype))
 }
 
 /// Merges batch dimensions that all arguments step through alike, so that a kernel gets many cells at once.

@@ -1,0 +1,471 @@
+//! Runs a [`RowPlan`] over contiguous rows, one after the other or, if they are short, several at once.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::Tile;
+use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
+use super::stages::{Part, Slot, Stage, Stages, Sums};
+use super::tile::Shared;
+use crate::memory::Line;
+use crate::memory::copy::Pointer;
+use crate::number::Truth;
+use crate::number::scalar::Const;
+use crate::reduce::rows::SECTION;
+use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, reduced};
+use crate::runtime::stop::{filled, vec_for};
+use crate::runtime::threads::parallel_for;
+
+/// The fewest elements of a row for which each stage is called row by row.
+const LONG: usize = 256;
+/// The fewest sections of a row for a thread.
+const SECTIONS_OF_THREAD: usize = 4;
+
+impl RowPlan {
+    /// Runs the plan over `rows` rows of `n` elements. Several threads share a row of [`RowPlan::FOR_THREADS`] elements and more.
+    ///
+    /// # Panics
+    /// If the number of inputs, uniforms or outputs differs from the program's.
+    ///
+    /// # Safety
+    /// The program [runs at](Program::runs_at) `T`. Every operand has `rows` rows. Rows of inputs, and of outputs with one
+    /// value per element, have `n` contiguous elements; other rows have one. An input that the program does not read may
+    /// be anything. Outputs overlap nothing.
+    pub unsafe fn run<T: Tile + Computed>(
+        &self,
+        n: usize,
+        rows: usize,
+        inputs: &[Rows<*const T>],
+        uniforms: &[Rows<*const T>],
+        outputs: &[Rows<*mut T>],
+    ) {
+        self.check_arguments(inputs.len(), uniforms.len(), outputs.len());
+        if rows == 0 {
+            return;
+        }
+        let is_long = n >= LONG || rows == 1;
+        let together = (BLOCK / n.max(1)).clamp(1, rows);
+        let stages = if is_long { self.uniform() } else { self.repeated() };
+        let (per_row, attributes) = uniforms.split_at(self.per_row());
+        // SAFETY: the caller's contract.
+        let mut numbers = unsafe { uniforms_of(attributes, n) };
+        let first = numbers.len();
+        if is_long {
+            numbers.resize(first + stages.columns, T::ZERO);
+        }
+        let mut memory = MEMORY.take();
+        let buffers =
+            Buffers::of::<T>(stages, n, together, if is_long { None } else { Some(inputs.len()) }, &mut memory);
+        let masks = self.masks();
+        let mut run = Run {
+            n,
+            rows: 0,
+            start: 0,
+            row: 0,
+            is_long,
+            buffers,
+            inputs,
+            outputs,
+            masks,
+            numbers,
+            first,
+            copied: SmallVec::new(),
+        };
+        let mut accumulators = Accumulators::new();
+        // Inputs that are the same in all rows are copied, so that one call computes several rows.
+        for (k, input) in inputs.iter().enumerate() {
+            let is_copied = input.step == 0 && !is_long && stages.reads[k];
+            run.copied.push(is_copied);
+            if is_copied {
+                let (to, size) = (run.buffers.input::<u8>(k), run.size_of(Slot::Input(k)));
+                let from = input.data.cast::<u8>();
+                // SAFETY: the buffer has room for these rows, and the caller's contract.
+                (0..together)
+                    .for_each(|row| unsafe { to.add(row * n * size).copy_from_nonoverlapping(from, n * size) });
+            }
+        }
+        for k in 0..stages.columns {
+            let column = run.buffers.column::<T>(k);
+            // SAFETY: the column has room for whole vectors.
+            (0..together.next_multiple_of(VECTOR)).for_each(|row| unsafe { column.add(row).write(T::ZERO) });
+        }
+        if stages.positions {
+            let to: *mut T = run.buffers.positions();
+            // SAFETY: as above.
+            (0..together * n).for_each(|at| unsafe { to.add(at).write(T::constant(Const::Float((at % n) as f64))) });
+        }
+        for start in (0..rows).step_by(together) {
+            (run.start, run.rows) = (start, together.min(rows - start));
+            // SAFETY: the caller's contract, for these rows.
+            unsafe { run.block(stages, per_row, &mut accumulators) };
+        }
+        keep(memory);
+    }
+}
+
+/// The memory of a run: arrays with the elements of some rows, and columns with one number for each of them.
+struct Buffers {
+    memory: *mut Line,
+    /// The lines of an array, and of a column.
+    array: usize,
+    column: usize,
+    /// The number of arrays before the repeated columns. The positions are the last of them.
+    first: usize,
+    columns: usize,
+}
+
+impl Buffers {
+    fn of<T>(stages: &Stages, n: usize, rows: usize, inputs: Option<usize>, memory: &mut Vec<Line>) -> Buffers {
+        let lines = |count: usize| count.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES);
+        // One line more: arrays that start at the same offset of a page would compete for the same cache sets.
+        let array = lines(n.saturating_mul(rows)) + 1;
+        let column = lines(rows.next_multiple_of(VECTOR));
+        // Arrays and positions, and for short rows repeated columns and copied inputs.
+        let repeated = inputs.map_or(0, |inputs| stages.columns + inputs);
+        let arrays = stages.arrays + usize::from(stages.positions) + repeated;
+        let count = arrays.saturating_mul(array).saturating_add(stages.columns * column);
+        if memory.capacity() < count {
+            *memory = vec_for(count);
+        }
+        let first = stages.arrays + usize::from(stages.positions);
+        Buffers { memory: memory.as_mut_ptr(), array, column, first, columns: stages.columns }
+    }
+
+    fn at<T>(&self, array: usize) -> *mut T {
+        self.memory.wrapping_add(self.columns * self.column + array * self.array).cast()
+    }
+
+    fn column<T>(&self, k: usize) -> *mut T {
+        self.memory.wrapping_add(k * self.column).cast()
+    }
+
+    fn repeated<T>(&self, k: usize) -> *mut T {
+        self.at(self.first + k)
+    }
+
+    fn positions<T>(&self) -> *mut T {
+        self.at(self.first - 1)
+    }
+
+    fn input<T>(&self, k: usize) -> *mut T {
+        self.at(self.first + self.columns + k)
+    }
+}
+
+/// A run over one block of rows at a time.
+struct Run<'a, T> {
+    n: usize,
+    /// The first row of the block, and the number of its rows.
+    start: usize,
+    rows: usize,
+    /// Whether stages are called row by row, and the current row of the block; else 0.
+    is_long: bool,
+    row: usize,
+    buffers: Buffers,
+    inputs: &'a [Rows<*const T>],
+    outputs: &'a [Rows<*mut T>],
+    masks: &'a [Vec<bool>; 2],
+    /// The attributes and the length of the row, then, for long rows, the numbers of the row.
+    numbers: Vec<T>,
+    first: usize,
+    /// For each input, whether all rows are copies in a buffer.
+    copied: SmallVec<[bool; 8]>,
+}
+
+impl<T: Tile + Computed> Run<'_, T> {
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn block(&mut self, stages: &Stages, per_row: &[Rows<*const T>], accumulators: &mut Accumulators<T>) {
+        // SAFETY: by contract; columns have room for all rows, and arrays for their elements.
+        unsafe {
+            for (k, uniform) in per_row.iter().enumerate() {
+                let to = self.buffers.column::<T>(k);
+                (0..self.rows).for_each(|row| to.add(row).write(*uniform.row(self.start + row)));
+                self.repeat(k, stages);
+            }
+            for stage in &stages.all {
+                if let Some(part) = &stage.numbers {
+                    self.compute_numbers(part);
+                    part.outputs.iter().for_each(|slot| {
+                        if let Slot::Column(k) = slot {
+                            self.repeat(*k, stages)
+                        }
+                    });
+                }
+                if self.is_long {
+                    self.row_by_row(stage, accumulators);
+                    continue;
+                }
+                if let Some(part) = &stage.elements {
+                    self.compute_elements(part);
+                }
+                for (reduction, from, to) in &stage.reductions {
+                    self.reduce(*reduction, *from, *to);
+                    if let Slot::Column(k) = to {
+                        self.repeat(*k, stages);
+                    }
+                }
+                self.apply(stage);
+            }
+            let column = |k: usize| self.buffers.column::<T>(k).cast_const();
+            write_numbers(stages, self.masks, self.outputs, self.start..self.start + self.rows, column);
+        }
+    }
+
+    /// Computes a stage, one row after the other.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn row_by_row(&mut self, stage: &Stage, accumulators: &mut Accumulators<T>) {
+        let rows = std::mem::replace(&mut self.rows, 1);
+        let sums = stage.sums.as_ref().filter(|sums| self.n >= LANES && sums.part.plan.has_machine_code::<T>());
+        for row in 0..rows {
+            self.row = row;
+            for k in 0..self.numbers.len() - self.first {
+                // SAFETY: columns are initialized.
+                self.numbers[self.first + k] = unsafe { *self.buffers.column::<T>(k).add(row) };
+            }
+            // SAFETY: by contract.
+            unsafe {
+                let is_in_sections = self.n >= RowPlan::FOR_THREADS;
+                match (sums, &stage.elements) {
+                    _ if is_in_sections => self.in_sections(stage, sums),
+                    (Some(sums), _) => {
+                        let results = self.sums(stage, sums, 0..self.n, accumulators);
+                        for ((_, to), result) in sums.reductions.iter().zip(results) {
+                            self.rows_of(*to).0.cast::<T>().write(*result);
+                        }
+                    }
+                    (None, Some(part)) => self.compute_elements(part),
+                    (None, None) => {}
+                }
+                for (reduction, from, to) in &stage.reductions {
+                    if sums.is_none() && !is_in_sections || reduction.is_running() {
+                        self.reduce(*reduction, *from, *to);
+                    }
+                }
+                self.apply(stage);
+            }
+        }
+        (self.rows, self.row) = (rows, 0);
+    }
+
+    /// Repeats the numbers of a column for the elements of their rows, if there is a buffer for them.
+    ///
+    /// # Safety
+    /// The column is computed.
+    unsafe fn repeat(&mut self, k: usize, stages: &Stages) {
+        if self.is_long || !stages.repeated[k] {
+            return;
+        }
+        let (from, to) = (self.buffers.column::<T>(k), self.buffers.repeated::<T>(k));
+        for row in 0..self.rows {
+            // SAFETY: the column and the array have room for the rows.
+            unsafe { std::slice::from_raw_parts_mut(to.add(row * self.n), self.n).fill(*from.add(row)) };
+        }
+    }
+
+    /// The size of an element in bytes.
+    fn size_of(&self, slot: Slot) -> usize {
+        let is_mask = match slot {
+            Slot::Input(k) => self.masks[0][k],
+            Slot::Output(k) => self.masks[1][k],
+            _ => false,
+        };
+        if is_mask { size_of::<Truth>() } else { size_of::<T>() }
+    }
+
+    /// The first of the rows in memory, with the distance in bytes to the next.
+    fn rows_of(&self, slot: Slot) -> (*mut u8, isize) {
+        let (row, step) = (self.start + self.row, (self.n * self.size_of(slot)) as isize);
+        let own = |first: *mut u8, step: isize| (first.wrapping_offset(self.row as isize * step), step);
+        match slot {
+            Slot::Input(k) if self.copied[k] => (self.buffers.input(k), step),
+            Slot::Input(k) => (self.inputs[k].row(row).cast_mut().cast(), self.inputs[k].step),
+            Slot::Output(k) => (self.outputs[k].row(row).cast(), self.outputs[k].step),
+            Slot::Array(k) => own(self.buffers.at(k), step),
+            Slot::Repeated(k) => (self.buffers.repeated(k), step),
+            Slot::Positions => (self.buffers.positions(), step),
+            Slot::Column(k) => own(self.buffers.column(k), size_of::<T>() as isize),
+        }
+    }
+
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn compute_numbers(&self, part: &Part) {
+        let slots = part.inputs.iter().chain(&part.outputs);
+        let data: SmallVec<[*mut u8; 16]> = slots.map(|slot| self.rows_of(*slot).0).collect();
+        // SAFETY: columns have room for whole vectors. What is in them beyond the last row is not used.
+        unsafe { part.run(self.rows.next_multiple_of(VECTOR), &data, &self.numbers) }
+    }
+
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn compute_elements(&self, part: &Part) {
+        let (mut data, mut steps) = (SmallVec::<[*mut u8; 16]>::new(), SmallVec::<[isize; 16]>::new());
+        let mut is_one = true;
+        for slot in part.inputs.iter().chain(&part.outputs) {
+            let (start, step) = self.rows_of(*slot);
+            data.push(start);
+            steps.push(step);
+            is_one &= self.rows == 1 || step == (self.n * self.size_of(*slot)) as isize;
+        }
+        let (count, n) = if is_one { (1, self.rows * self.n) } else { (self.rows, self.n) };
+        for _ in 0..count {
+            // SAFETY: by contract; arrays have room for these rows.
+            unsafe { part.run(n, &data, &self.numbers) };
+            data.iter_mut().zip(&steps).for_each(|(data, step)| *data = data.wrapping_offset(*step));
+        }
+    }
+
+    /// Reduces some elements of a row, after it has computed them. They are whole sections of the row, or its last elements.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`]. There is machine code.
+    unsafe fn sums<'a>(
+        &self,
+        stage: &Stage,
+        sums: &Sums,
+        elements: Range<usize>,
+        accumulators: &'a mut Accumulators<T>,
+    ) -> &'a [T] {
+        let Part { plan, inputs, outputs } = &sums.part;
+        let place = |slot: &Slot, at: usize| self.rows_of(*slot).0.wrapping_add(at * self.size_of(*slot));
+        let kinds = sums.reductions.iter().map(|(reduction, _)| *reduction);
+        let (mut read, mut written) = (SmallVec::<[*const u8; 16]>::new(), SmallVec::<[*mut u8; 16]>::new());
+        accumulators.reduce(elements.len(), kinds, |start, len, lanes| {
+            let start = elements.start + start;
+            if len < LANES {
+                // SAFETY: by contract.
+                return unsafe { self.sum_rest(stage, start..start + len, lanes) };
+            }
+            read.clear();
+            written.clear();
+            read.extend(inputs.iter().map(|slot| place(slot, start).cast_const()));
+            written.extend(outputs.iter().map(|slot| place(slot, start)));
+            written.extend(lanes.iter_mut().map(|lanes| lanes.as_mut_ptr().cast::<u8>()));
+            // SAFETY: by contract; there are as many totals as reductions.
+            unsafe { plan.reduce(len, &read, &self.numbers, &written) }
+        })
+    }
+
+    /// Computes fewer elements of a row than there are lanes, and adds them to these.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn sum_rest(&self, stage: &Stage, elements: Range<usize>, lanes: &mut [Lanes<T>]) {
+        // SAFETY: by contract; arrays have room for the row.
+        unsafe { self.compute_some(stage, elements.clone()) };
+        for ((reduction, from, _), lanes) in stage.reductions_to_numbers().zip(lanes) {
+            // SAFETY: the elements have been computed.
+            for (lane, x) in lanes.iter_mut().zip(unsafe { self.elements(*from, elements.clone()) }) {
+                *lane = reduction.combine(*lane, reduction.combine(reduction.identity(), *x));
+            }
+        }
+    }
+
+    /// Computes some elements of a row.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn compute_some(&self, stage: &Stage, elements: Range<usize>) {
+        let Some(part) = &stage.elements else { return };
+        let place = |slot: &Slot| self.rows_of(*slot).0.wrapping_add(elements.start * self.size_of(*slot));
+        let data: SmallVec<[*mut u8; 16]> = part.inputs.iter().chain(&part.outputs).map(place).collect();
+        // SAFETY: by contract.
+        unsafe { part.run(elements.len(), &data, &self.numbers) };
+    }
+
+    /// Some elements of a row that have been computed.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn elements(&self, slot: Slot, elements: Range<usize>) -> &[T] {
+        let first = self.rows_of(slot).0.cast::<T>().wrapping_add(elements.start);
+        // SAFETY: by contract.
+        unsafe { std::slice::from_raw_parts(first, elements.len()) }
+    }
+
+    /// Computes the elements of a row on several threads, and reduces them. Sections of a row are combined in the same order as on one
+    /// thread.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn in_sections(&self, stage: &Stage, sums: Option<&Sums>) {
+        let kinds: SmallVec<[Option<Reduction>; 4]> =
+            stage.reductions_to_numbers().map(|(reduction, ..)| Some(*reduction)).collect();
+        let (n, width) = (self.n, kinds.len());
+        let mut results: Vec<T> = filled(T::ZERO, n.div_ceil(SECTION) * width);
+        let (run, to) = (Shared(self), Pointer(results.as_mut_ptr()));
+        parallel_for(n.div_ceil(SECTION), SECTIONS_OF_THREAD, |sections| {
+            let (run, mut accumulators) = (run.get(), Accumulators::new());
+            for section in sections {
+                let elements = section * SECTION..n.min((section + 1) * SECTION);
+                // SAFETY: by contract; each section has results of its own.
+                unsafe {
+                    let to = std::slice::from_raw_parts_mut(to.get().add(section * width), width);
+                    if let Some(sums) = sums {
+                        to.copy_from_slice(run.sums(stage, sums, elements, &mut accumulators));
+                        continue;
+                    }
+                    run.compute_some(stage, elements.clone());
+                    for (to, (reduction, from, _)) in to.iter_mut().zip(stage.reductions_to_numbers()) {
+                        *to = reduced(run.elements(*from, elements.clone()), *reduction);
+                    }
+                }
+            }
+        });
+        if width == 0 {
+            return;
+        }
+        let mut sections = Sections::new();
+        results.chunks_exact(width).for_each(|section| sections.push(&kinds, section));
+        sections.finish(&kinds, &mut results);
+        for ((.., to), result) in stage.reductions_to_numbers().zip(&results) {
+            // SAFETY: the column has room for a number.
+            unsafe { self.rows_of(*to).0.cast::<T>().write(*result) }
+        }
+    }
+
+    /// Computes the functions of whole rows.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn apply(&self, stage: &Stage) {
+        for (function, from, to) in &stage.functions {
+            let (to, _) = self.rows_of(*to);
+            for row in 0..self.rows {
+                let elements = |slot: &Slot| {
+                    let (data, step) = self.rows_of(*slot);
+                    // SAFETY: by contract, and the elements have been computed.
+                    unsafe { std::slice::from_raw_parts(data.wrapping_offset(row as isize * step).cast::<T>(), self.n) }
+                };
+                let from: SmallVec<[&[T]; 2]> = from.iter().map(elements).collect();
+                // SAFETY: the result is in a buffer of its own, which has room for the rows.
+                let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>().add(row * self.n), self.n) };
+                function.apply(&from, to);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    unsafe fn reduce(&self, reduction: Reduction, from: Slot, to: Slot) {
+        let ((from, step), (to, _)) = (self.rows_of(from), self.rows_of(to));
+        for row in 0..self.rows {
+            // SAFETY: by contract; the result is in a buffer of its own.
+            unsafe {
+                let elements =
+                    std::slice::from_raw_parts(from.wrapping_offset(row as isize * step).cast::<T>(), self.n);
+                if reduction.is_running() {
+                    let to = std::slice::from_raw_parts_mut(to.cast::<T>().add(row * self.n), self.n);
+                    to.copy_from_slice(elements);
+                    reduction.accumulate(to);
+                } else {
+                    to.cast::<T>().add(row).write(reduced(elements, reduction));
+                }
+            }
+        }
+    }
+}
