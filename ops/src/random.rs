@@ -13,7 +13,9 @@ pub fn key(x: &Tensor, count: i64) -> Result<Tensor> {
 }
 
 /// The key after `count` uniform or normal random numbers of `key`.
-#[custom_op(name = "random::skip", dtype = (key: u64) -> u64, where count >= 0, backward = none)]
+#[custom_op(
+    name = "random::skip", shape = (key: [2]) -> [2] where count >= 0, dtype = (key: u64) -> u64, backward = none,
+)]
 pub fn skip(key: &Tensor, count: i64) -> Result<Tensor> {
     let blocks = Tensor::from_vec(vec![0, (count as u64).div_ceil(2)], [2])?.to_device(key.device())?;
     Ok(key + blocks)

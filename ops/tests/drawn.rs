@@ -144,3 +144,13 @@ fn they_pass_opcheck_and_have_gradients() -> Result<()> {
     assert!(registered("noise::added") && registered("given::noise_added") && registered("given::alibi"));
     Ok(())
 }
+
+#[test]
+fn a_key_has_two_elements() -> Result<()> {
+    use minitensor_ops::random::skip;
+
+    assert_eq!(skip::call(&key(7), 5)?.to_vec::<u64>()?, [7, 3]);
+    let error = skip::call(&Tensor::from_vec(vec![7_u64], [1])?, 5).expect_err("it has one element").to_string();
+    assert!(error.contains("'random::skip'") && error.contains("[2]"), "{error}");
+    Ok(())
+}
