@@ -29,9 +29,9 @@ pub mod window;
 
 pub use half::{bf16, f16};
 pub use indexing::{nonzero, sort};
-#[cfg(feature = "engine")]
-pub use linalg::matmul;
 pub use linalg::triangle;
+#[cfg(feature = "engine")]
+pub use linalg::{matmul, matmul_of_pairs};
 pub use map::{Load, Map, Store, map};
 pub use memory::{LARGE, contiguous, copy, copy_plane};
 pub use num_complex::Complex;

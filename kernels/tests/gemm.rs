@@ -2,10 +2,11 @@
 
 mod lcg;
 
+use half::bf16;
 use lcg::Lcg;
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::threads::set_num_threads;
-use minitensor_kernels::{Complex, Machine, Num, matmul};
+use minitensor_kernels::{Complex, Machine, Num, matmul, matmul_of_pairs};
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, ShapeBuilder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -230,4 +231,58 @@ fn products_large_enough_for_threads_are_right() {
     let mut random = Lcg(10);
     check::<f32>(&mut random, (130, 120, 110), |x| small(x) as f32);
     check::<i32>(&mut random, (130, 120, 110), |x| x as i32);
+}
+
+#[test]
+fn products_of_pairs_are_exact_where_sums_are_and_refuse_subnormal_numbers() {
+    let _alone = alone();
+    let mut random = Lcg(23);
+    for threads in [1, 3] {
+        set_num_threads(threads);
+        for (m, n, k) in [(8, 8, 8), (12, 32, 64), (13, 33, 65), (50, 47, 9), (100, 257, 300), (33, 8, 1031)] {
+            let mut matrix = |rows: usize, columns: usize| -> Vec<bf16> {
+                let n = (2 * rows + 2) * (columns + 2) + 2;
+                (0..n).map(|_| bf16::from_f32((random.next() % 17) as f32 - 8.0)).collect()
+            };
+            let (mut a, b) = (matrix(m, k), matrix(k, n));
+            for (layout_a, layout_b, layout_c) in
+                LAYOUTS.iter().flat_map(|a| LAYOUTS.iter().flat_map(move |b| LAYOUTS.iter().map(move |c| (a, b, c))))
+            {
+                for start in [0, 1] {
+                    let mut c = vec![7.0f32; (2 * m + 2) * (n + 2) + 2];
+                    let run = |a: &[bf16], c: &mut [f32]| {
+                        let layout = |f: &Layout, rows, columns| {
+                            let (r, c) = f(rows, columns);
+                            (rows, columns).strides((r as usize, c as usize))
+                        };
+                        let view_c = ArrayViewMut2::from_shape(layout(layout_c, m, n), c).expect("room");
+                        matmul_of_pairs(
+                            view(a, start, (m, k), layout_a(m, k)),
+                            view(&b, start, (k, n), layout_b(k, n)),
+                            view_c,
+                        )
+                    };
+                    if !run(&a, &mut c) {
+                        // The CPU or the level of this run lacks the instructions.
+                        continue;
+                    }
+                    let (x, y) = (view(&a, start, (m, k), layout_a(m, k)), view(&b, start, (k, n), layout_b(k, n)));
+                    let (rows, columns) = layout_c(m, n);
+                    for i in 0..m {
+                        for j in 0..n {
+                            let sum: f32 = (0..k).map(|p| x[(i, p)].to_f32() * y[(p, j)].to_f32()).sum();
+                            let got = c[i * rows as usize + j * columns as usize];
+                            assert_eq!(got, sum, "{i} {j} of {m} {n} {k}");
+                        }
+                    }
+                    let last =
+                        start + ((m - 1) as isize * layout_a(m, k).0 + (k - 1) as isize * layout_a(m, k).1) as usize;
+                    let before = std::mem::replace(&mut a[last], bf16::from_bits(0x8001));
+                    assert!(!run(&a, &mut c), "a subnormal number");
+                    a[last] = before;
+                }
+            }
+        }
+    }
+    set_num_threads(2);
 }

@@ -4,7 +4,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use minitensor_kernels::program::{Plan, Primitive, Program, Scalar, ScalarValue, Symbol, Tile, ValueType};
+use half::{bf16, f16};
+use minitensor_kernels::program::{Plan, Primitive, Program, Scalar, ScalarValue, Storage, Symbol, Tile, ValueType};
 use minitensor_kernels::simd::{Level, levels, set_level};
 use minitensor_kernels::{Const, Element, Field, Float, Real, Truth};
 
@@ -272,4 +273,119 @@ fn truth_values_are_inputs_and_outputs() {
     }
     at::<f32>(&program);
     at::<f64>(&program);
+}
+
+#[test]
+fn one_number_may_stand_for_all_elements() {
+    let _alone = alone();
+    let program = Program::write(&["x", "y"], &[], |x, _| vec![("out".into(), (x[0] - x[1].asin()).into())]);
+    fn at<T: Tile + Float>(program: &Program) {
+        for level in levels().filter(|level| *level != Level::Baseline) {
+            set_level(level);
+            let plan = Plan::new(program.clone(), &[])
+                .unwrap()
+                .stored([Storage::Own, Storage::One].into(), [Storage::Own].into());
+            for n in 0..150 {
+                let x: Vec<T> = numbers(n, 9);
+                let y = T::constant(Const::Float(0.25));
+                let mut out = vec![T::zero(); n + 1];
+                // SAFETY: `x` and the output have `n` elements, and `y` has one.
+                unsafe {
+                    plan.run::<T>(n, &[x.as_ptr().cast(), (&raw const y).cast()], &[], &[out.as_mut_ptr().cast()]);
+                }
+                for i in 0..n {
+                    let expected = x[i] - y.asin();
+                    assert!(out[i] == expected || expected.isnan() && out[i].isnan(), "{level:?} {i} of {n}");
+                }
+                assert!(out[n] == T::zero(), "{level:?} {n}");
+            }
+        }
+    }
+    at::<f32>(&program);
+    at::<f64>(&program);
+}
+
+/// A half float, by its bits.
+trait Half: Copy {
+    const STORAGE: Storage;
+    fn widened(bits: u16) -> f32;
+    fn rounded(x: f32) -> u16;
+}
+
+impl Half for f16 {
+    const STORAGE: Storage = Storage::Float16;
+    fn widened(bits: u16) -> f32 {
+        f16::from_bits(bits).to_f32()
+    }
+    fn rounded(x: f32) -> u16 {
+        f16::from_f32(x).to_bits()
+    }
+}
+
+impl Half for bf16 {
+    const STORAGE: Storage = Storage::BFloat16;
+    fn widened(bits: u16) -> f32 {
+        bf16::from_bits(bits).to_f32()
+    }
+    fn rounded(x: f32) -> u16 {
+        bf16::from_f32(x).to_bits()
+    }
+}
+
+#[test]
+fn half_floats_are_widened_and_rounded() {
+    fn at<H: Half>(program: &Program, f: fn(f32) -> f32) {
+        let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        let plan = |storage: [Storage; 2]| {
+            Plan::new(program.clone(), &[]).unwrap().stored([storage[0]].into(), [storage[1]].into())
+        };
+        let all: Vec<u16> = (0..=u16::MAX).collect();
+        // The values between two halves, and some of all others.
+        let ties = all.iter().flat_map(|bits| {
+            let low = H::widened(*bits).to_bits();
+            let step = H::widened(bits.wrapping_add(1)).to_bits().wrapping_sub(low) / 2;
+            [low.wrapping_add(step), low.wrapping_add(step).wrapping_add(1), low.wrapping_add(step).wrapping_sub(1)]
+        });
+        let x: Vec<f32> = ties.chain((0..=u32::MAX).step_by(10_007)).map(f32::from_bits).collect();
+        for level in levels().filter(|level| *level != Level::Baseline) {
+            set_level(level);
+            let (widen, round, both) =
+                (plan([H::STORAGE, Storage::Own]), plan([Storage::Own, H::STORAGE]), plan([H::STORAGE; 2]));
+            let mut y = vec![0.0f32; all.len()];
+            let mut rounded = vec![0u16; x.len()];
+            // SAFETY: inputs and outputs have as many elements of these sizes.
+            unsafe {
+                widen.run::<f32>(y.len(), &[all.as_ptr().cast()], &[], &[y.as_mut_ptr().cast()]);
+                round.run::<f32>(x.len(), &[x.as_ptr().cast()], &[], &[rounded.as_mut_ptr().cast()]);
+            }
+            for (bits, y) in all.iter().zip(&y) {
+                assert!(same(*y, f(H::widened(*bits))), "{program} {level:?}: {bits:04x}, got {y}");
+            }
+            for (x, y) in x.iter().zip(&rounded) {
+                let expected = H::widened(H::rounded(f(*x)));
+                assert!(same(H::widened(*y), expected), "{program} {level:?}: {x:e}, got {y:04x}");
+            }
+            for n in 0..150 {
+                let mut z = all[..n + 1].to_vec();
+                let place = z.as_mut_ptr();
+                // SAFETY: the output is the memory of the input.
+                unsafe { both.run::<f32>(n, &[place.cast()], &[], &[place.cast()]) };
+                for i in 0..n {
+                    assert!(
+                        same(H::widened(z[i]), H::widened(H::rounded(f(H::widened(all[i]))))),
+                        "{level:?} {i} of {n}"
+                    );
+                }
+                assert_eq!(z[n], all[n], "{level:?}: no more than {n}");
+            }
+        }
+    }
+    let _alone = alone();
+    let copy = Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].into())]);
+    // The arc sine of `f32` computes in `f64`, so a vector has half as many elements.
+    let asin = Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].asin().into())]);
+    at::<f16>(&copy, |x| x);
+    at::<bf16>(&copy, |x| x);
+    at::<f16>(&asin, Field::asin);
+    at::<bf16>(&asin, Field::asin);
 }

@@ -11,9 +11,10 @@ use iced_x86::{Code, IcedError};
 
 use super::accumulator::{Accumulator, Place};
 use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
-use super::form::{Form, Id, Node, Op, Width};
+use super::form::{Form, Id, Node, Op, Output, Width};
 use super::registers::{Registers, Value};
 use super::x86::{Fused, fused, immediate, mask, variants, vector};
+use crate::program::Storage;
 use crate::runtime::simd::Level;
 
 /// The machine code of a loop.
@@ -24,11 +25,11 @@ pub struct Loop {
     pub slots: usize,
 }
 
-/// The loop over a form, whose code begins at `start`. `truths` says which outputs are truth values. The last outputs belong to
+/// The loop over a form, whose code begins at `start`. `outputs` says how the outputs are stored. The last of them belong to
 /// the accumulators, whose places are assigned here, and the last of the `inputs` are their values before.
 pub fn assemble(
     form: &Form,
-    truths: &[bool],
+    outputs: &[Output],
     shape: Shape,
     constants: &[i64],
     start: u64,
@@ -71,10 +72,10 @@ pub fn assemble(
         emitter: Emitter::new(shape, constants, start, &accumulators),
     };
     let input = |node: &Node| match node.op {
-        Op::Input(k) | Op::Test(k) => Some(k as usize),
+        Op::Input(k, _) | Op::Test(k) => Some(k as usize),
         _ => None,
     };
-    let (first_input, first_output) = (inputs - accumulators.len(), truths.len() - accumulators.len());
+    let (first_input, first_output) = (inputs - accumulators.len(), outputs.len() - accumulators.len());
     let inputs: Vec<usize> = form.nodes.iter().filter_map(input).filter(|k| *k < first_input).collect();
     assembler.emitter.begin(&inputs, first_output)?;
     for group in 0..shape.groups {
@@ -86,11 +87,11 @@ pub fn assemble(
                 assembler.node(at as Id)?;
             }
         }
-        for (k, is_truth) in truths.iter().enumerate() {
+        for (k, output) in outputs.iter().enumerate() {
             assembler.at = (end + k) as u32;
             for copy in 0..shape.copies {
                 assembler.copy = copy;
-                assembler.output(k, *is_truth)?;
+                assembler.output(k, *output)?;
             }
         }
     }
@@ -226,7 +227,7 @@ impl Assembler<'_> {
     }
 
     /// Stores an output.
-    fn output(&mut self, k: usize, is_truth: bool) -> Result<(), IcedError> {
+    fn output(&mut self, k: usize, output: Output) -> Result<(), IcedError> {
         self.begin();
         let id = self.form.outputs[k];
         let width = self.form.nodes[id as usize].width;
@@ -237,11 +238,9 @@ impl Assembler<'_> {
                 Operand::Register(register) => self.emitter.load(Operand::Register(register), value)?,
                 place => self.emitter.store(place, value)?,
             }
-        } else if is_truth {
-            let helper = self.vacate(false)?;
-            self.emitter.store_truth(k, self.copy, value, helper)?;
         } else {
-            self.emitter.store_output(k, self.copy, value, width)?;
+            let helper = if output.needs_helper() { self.vacate(false)? } else { 0 };
+            self.emitter.store_output((k, output), self.copy, value, width, helper)?;
         }
         self.release(&[id]);
         Ok(())
@@ -249,7 +248,7 @@ impl Assembler<'_> {
 
     /// The place of a node that is an accumulator.
     fn accumulator(&self, id: Id) -> Option<Operand> {
-        let Op::Input(k) = self.form.nodes[id as usize].op else { return None };
+        let Op::Input(k, _) = self.form.nodes[id as usize].op else { return None };
         Some(self.emitter.place((k as usize).checked_sub(self.first_accumulator)?, self.copy))
     }
 
@@ -325,7 +324,8 @@ impl Assembler<'_> {
 
     /// Whether all copies share the value of a node, because it does not depend on the element.
     fn is_shared(&self, id: Id) -> bool {
-        matches!(self.form.nodes[id as usize].op, Op::Constant(_) | Op::Uniform(_) | Op::Truth(_))
+        use Op::{Constant, Input, Truth, Uniform};
+        matches!(self.form.nodes[id as usize].op, Constant(_) | Uniform(_) | Truth(_) | Input(_, Storage::One))
     }
 
     /// A node in a register, which is kept until the end of the instruction.

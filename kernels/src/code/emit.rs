@@ -3,8 +3,9 @@
 use iced_x86::{Code, Encoder, IcedError, Instruction, OpKind, Register};
 
 use super::accumulator::Accumulator;
-use super::form::{Id, Node, Op, Width};
+use super::form::{Id, Node, Op, Output, Width};
 use super::x86::vector;
+use crate::program::Storage;
 use crate::runtime::simd::Level;
 
 /// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, and memory for values.
@@ -208,9 +209,14 @@ impl<'a> Emitter<'a> {
     pub fn leaf(&mut self, to: Operand, id: Id, node: &Node, copy: usize) -> Result<(), IcedError> {
         let size = node.width as usize;
         match node.op {
-            Op::Input(k) => {
-                let from = self.element(INPUTS, k as usize, size, copy)?;
-                self.load(to, from)
+            Op::Input(k, storage) => {
+                let k = k as usize;
+                if storage == Storage::One {
+                    let first = memory(self.start_of(INPUTS, k)?, 0);
+                    return self.broadcast(to, first, node.width);
+                }
+                let from = self.element(INPUTS, k, storage.step(size), copy)?;
+                if storage == Storage::Own { self.load(to, from) } else { self.load_half(to, from, storage) }
             }
             Op::Test(k) => {
                 let from = self.element(INPUTS, k as usize, 1, copy)?;
@@ -224,8 +230,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The current elements of an input or output, whose size in bytes is `size`.
-    fn element(&mut self, pointers: Register, k: usize, size: usize, copy: usize) -> Result<Operand, IcedError> {
+    /// The register with the start of an input or output.
+    fn start_of(&mut self, pointers: Register, k: usize) -> Result<Register, IcedError> {
         let last = STARTS.len() - 1;
         let at = match self.started.iter().position(|started| *started == Some((pointers, k))) {
             Some(at) => at,
@@ -234,15 +240,32 @@ impl<'a> Emitter<'a> {
                 last
             }
         };
+        Ok(STARTS[at])
+    }
+
+    /// The current elements of an input or output, whose size in bytes is `size`.
+    fn element(&mut self, pointers: Register, k: usize, size: usize, copy: usize) -> Result<Operand, IcedError> {
+        let base = self.start_of(pointers, k)?;
         let displacement = ((self.group * self.shape.copies + copy) * self.shape.lanes * size) as i64;
-        let base = STARTS[at];
         Ok(Operand::Memory { base, index: ELEMENT, scale: size as u32, displacement, is_broadcast: false })
     }
 
-    /// Stores the numbers of an output.
-    pub fn store_output(&mut self, k: usize, copy: usize, value: Operand, width: Width) -> Result<(), IcedError> {
-        let to = self.element(OUTPUTS, k, width as usize, copy)?;
-        self.store(to, value)
+    /// Stores an output, with the help of a vector register if the output [needs](Output::needs_helper) one.
+    pub fn store_output(
+        &mut self,
+        (k, output): (usize, Output),
+        copy: usize,
+        value: Operand,
+        width: Width,
+        helper: usize,
+    ) -> Result<(), IcedError> {
+        let to = self.element(OUTPUTS, k, output.size(width), copy)?;
+        match output {
+            Output::Truth => self.store_truth(to, value, helper),
+            Output::Number(Storage::Float16) => self.store_float16(to, value),
+            Output::Number(Storage::BFloat16) => self.store_lower(to, value, helper),
+            Output::Number(_) => self.store(to, value),
+        }
     }
 
     /// Loads bytes as truth values: true if not 0.
@@ -264,7 +287,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Stores truth values as bytes, 0 or 1, with the help of a vector register.
-    pub fn store_truth(&mut self, k: usize, copy: usize, value: Operand, helper: usize) -> Result<(), IcedError> {
+    fn store_truth(&mut self, to: Operand, value: Operand, helper: usize) -> Result<(), IcedError> {
         let low = Operand::Register(vector(helper, 16));
         let lanes = self.shape.lanes;
         if self.shape.level == Level::Avx512 {
@@ -283,7 +306,6 @@ impl<'a> Emitter<'a> {
             (_, 8) => Code::VEX_Vmovq_rm64_xmm,
             _ => Code::VEX_Vmovd_rm32_xmm,
         };
-        let to = self.element(OUTPUTS, k, 1, copy)?;
         self.emit(code, &[to, low])
     }
 
@@ -295,7 +317,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The upper half of a YMM register, in the first slot.
-    fn upper_half(&mut self, from: Operand) -> Result<Operand, IcedError> {
+    pub(super) fn upper_half(&mut self, from: Operand) -> Result<Operand, IcedError> {
         let slot = self.slot(0);
         self.emit(Code::VEX_Vextracti128_xmmm128_ymm_imm8, &[slot, from, Operand::Immediate(1)])?;
         Ok(slot)
@@ -315,7 +337,7 @@ impl<'a> Emitter<'a> {
 }
 
 /// The lower half of a YMM register.
-fn half(register: Operand) -> Operand {
+pub(super) fn half(register: Operand) -> Operand {
     match register {
         Operand::Register(r) if r.is_ymm() => Operand::Register(Register::XMM0 + (r as u32 - Register::YMM0 as u32)),
         other => other,

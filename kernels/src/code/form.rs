@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::program::Storage;
+
 /// The index of a node in its form. A node precedes all nodes that use it.
 pub type Id = u32;
 
@@ -25,8 +27,8 @@ impl Width {
 /// The operation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// An element of the input at this position.
-    Input(u32),
+    /// An element of the input at this position, and how it is stored.
+    Input(u32, Storage),
     /// Whether the byte of the input at this position is not 0.
     Test(u32),
     /// The uniform at this position.
@@ -111,7 +113,7 @@ impl Op {
     /// The number of operands.
     pub fn arity(self) -> usize {
         match self {
-            Op::Input(_) | Op::Test(_) | Op::Uniform(_) | Op::Constant(_) | Op::Truth(_) => 0,
+            Op::Input(..) | Op::Test(_) | Op::Uniform(_) | Op::Constant(_) | Op::Truth(_) => 0,
             Op::Sqrt | Op::Round(_) | Op::ShiftLeft(_) | Op::ShiftRight(_) => 1,
             Op::Widen | Op::Narrow | Op::OfSigned => 1,
             Op::IsNegative | Op::Not | Op::WidenTruth | Op::NarrowTruth => 1,
@@ -155,6 +157,30 @@ impl Node {
     /// Its operands.
     pub fn operands(&self) -> &[Id] {
         &self.operands[..self.op.arity()]
+    }
+}
+
+/// How an output is stored in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A truth value, as a byte.
+    Truth,
+    /// A number.
+    Number(Storage),
+}
+
+impl Output {
+    /// The size in bytes of an element, for numbers of this width.
+    pub fn size(self, width: Width) -> usize {
+        match self {
+            Output::Truth => 1,
+            Output::Number(storage) => storage.step(width as usize),
+        }
+    }
+
+    /// Whether storing it needs a vector register besides that of its value.
+    pub fn needs_helper(self) -> bool {
+        matches!(self, Output::Truth | Output::Number(Storage::BFloat16))
     }
 }
 

@@ -6,6 +6,7 @@
 //! | The record is a form: instructions that a CPU has, for one element | `form.rs` |
 //! | With AVX2, operations that it lacks are replaced | `lower.rs` |
 //! | Values are assigned to registers, and instructions are chosen from a table | `assemble.rs`, `x86.rs` |
+//! | Half floats are widened when they are loaded, and rounded when they are stored | `halves.rs` |
 //! | Reductions are accumulated within a loop | `accumulator.rs` |
 //! | The instructions are encoded, by the crate `iced-x86` | `emit.rs` |
 //! | The code is written to pages of memory, which then become executable and are not writable any more | `routine.rs` |
@@ -18,13 +19,14 @@ mod accumulator;
 mod assemble;
 mod emit;
 mod form;
+mod halves;
 mod lower;
 mod number;
 mod registers;
 mod routine;
 mod x86;
 
-pub use form::{Op, push, record};
+pub use form::{Op, Width, push, record};
 pub use number::{Condition, Format, Number};
 pub use routine::Routine;
 

@@ -8,10 +8,11 @@ use smallvec::{SmallVec, smallvec};
 use super::accumulator::Accumulator;
 use super::assemble::{Loop, assemble};
 use super::emit::{SLOT, Shape};
-use super::form::{Form, Op, Width};
+use super::form::{Form, Op, Output, Width};
 use super::lower::lower;
 use super::x86::vector_bytes;
 use crate::memory::Line;
+use crate::program::Storage;
 use crate::reduce::rows::LANES;
 use crate::row::Reduction;
 use crate::runtime::simd::Level;
@@ -25,7 +26,7 @@ const MOST_SLOTS: usize = 512;
 #[derive(Debug)]
 pub struct Routine {
     pages: Mmap,
-    /// The size in bytes of an element of each input and output; 0 for an input that is not read.
+    /// The size in bytes of an element of each input and output; 0 for an input that is not read, or has one element.
     sizes: [Vec<usize>; 2],
     /// The position in the pages of the loop over several vectors, and of the loop over one.
     starts: [usize; 2],
@@ -42,12 +43,14 @@ type Pointers = SmallVec<[*mut u8; 8]>;
 type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *const u8, *mut u8);
 
 impl Routine {
-    /// Assembles a form with this many inputs, whose numbers have this width. The last inputs and outputs belong to the
-    /// reductions: an input is what an output was before. Each reduction has the bits of its result for no elements.
+    /// Assembles a form with this many inputs, whose numbers have this width. `stored` says how each output is stored if it is
+    /// a number. The last inputs and outputs belong to the reductions: an input is what an output was before. Each reduction has
+    /// the bits of its result for no elements.
     /// Returns `None` if the level has no machine code, or if the system refuses executable memory.
     pub fn new(
         mut form: Form,
         inputs: usize,
+        stored: &[Storage],
         reductions: &[(Reduction, u64)],
         width: Width,
         level: Level,
@@ -55,13 +58,17 @@ impl Routine {
         if level == Level::Baseline {
             return None;
         }
-        let truths: Vec<bool> = form.outputs.iter().map(|id| form.nodes[*id as usize].op.is_truth()).collect();
-        for at in 0..form.outputs.len() {
-            let output = form.outputs[at];
-            if let Op::Input(_) = form.nodes[output as usize].op {
+        let mut outputs = Vec::with_capacity(stored.len());
+        for (at, storage) in stored.iter().enumerate() {
+            let id = form.outputs[at];
+            let op = form.nodes[id as usize].op;
+            match (op, storage) {
+                (_, Storage::BFloat16) => form.outputs[at] = form.bfloat16(id),
                 // A value of its own, because storing another output may overwrite the input.
-                form.outputs[at] = form.add(Op::Or, width, &[output, output]);
+                (Op::Input(..), _) => form.outputs[at] = form.add(Op::Or, width, &[id, id]),
+                _ => {}
             }
+            outputs.push(if op.is_truth() { Output::Truth } else { Output::Number(*storage) });
         }
         let lowered = if level == Level::Avx512 { form } else { lower(&form, width) };
         let widest = lowered.nodes.iter().map(|node| node.width as usize).max().unwrap_or(0).max(width as usize);
@@ -76,7 +83,7 @@ impl Routine {
             }
         }
         let (mut bytes, constants) = constants(&lowered, level, lanes);
-        let first = truths.len() - reductions.len();
+        let first = outputs.len() - reductions.len();
         let accumulator = |(k, (reduction, identity)): (usize, &(Reduction, u64))| {
             let runs = match reduction {
                 Reduction::Max | Reduction::Min => None,
@@ -95,7 +102,8 @@ impl Routine {
                 break;
             }
             *start = bytes.len();
-            let assembled = assemble(&lowered, &truths, shape, &constants, *start as u64, inputs, accumulators.clone());
+            let assembled =
+                assemble(&lowered, &outputs, shape, &constants, *start as u64, inputs, accumulators.clone());
             debug_assert!(assembled.is_ok(), "{assembled:?}");
             let Loop { bytes: code, slots: used } = assembled.ok()?;
             bytes.extend(code);
@@ -105,12 +113,11 @@ impl Routine {
         if slots > MOST_SLOTS {
             return None;
         }
-        let size = |is_truth| if is_truth { 1 } else { width as usize };
-        let mut sizes = [vec![0; inputs], truths.into_iter().map(size).collect()];
+        let mut sizes = [vec![0; inputs], outputs.into_iter().map(|output| output.size(width)).collect()];
         for node in &lowered.nodes {
             match node.op {
-                Op::Input(k) => sizes[0][k as usize] = size(false),
-                Op::Test(k) => sizes[0][k as usize] = size(true),
+                Op::Input(k, storage) => sizes[0][k as usize] = storage.step(width as usize),
+                Op::Test(k) => sizes[0][k as usize] = 1,
                 _ => {}
             }
         }
@@ -170,8 +177,13 @@ impl Routine {
     /// As for [`run`](Routine::run).
     unsafe fn buffered(&self, n: usize, inputs: &[*mut u8], uniforms: *const u8, outputs: &[*mut u8]) {
         let mut buffers: SmallVec<[Line; 16]> = smallvec![Line::ZERO; inputs.len() + outputs.len()];
-        let buffers: Pointers = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast()).collect();
-        let (read, written) = buffers.split_at(inputs.len());
+        let mut buffers: Pointers = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast()).collect();
+        let (read, written) = buffers.split_at_mut(inputs.len());
+        for ((read, input), size) in read.iter_mut().zip(inputs).zip(&self.sizes[0]) {
+            if *size == 0 {
+                *read = *input;
+            }
+        }
         // SAFETY: the caller's contract; a buffer holds a vector.
         unsafe {
             let copy = |from: &[*mut u8], to: &[*mut u8], sizes: &[usize]| {

@@ -1,6 +1,7 @@
 //! Matrix products.
 
 mod complex;
+mod pairs;
 pub(crate) mod tiled;
 
 use std::any::TypeId;
@@ -15,6 +16,7 @@ use crate::runtime::register::in_registers;
 use crate::runtime::simd::clones;
 use crate::runtime::stop::poll;
 use crate::runtime::threads::parallel_for;
+pub use pairs::matmul_of_pairs;
 use tiled::Product;
 
 /// The maximum number of multiplications for which a plain loop is the fastest.

@@ -27,6 +27,8 @@ mod simplify;
 mod split;
 #[cfg(feature = "engine")]
 mod stages;
+#[cfg(feature = "engine")]
+mod storage;
 mod symbol;
 mod text;
 #[cfg(feature = "engine")]
@@ -43,6 +45,8 @@ pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};
 pub use row_plan::RowPlan;
 pub use simplify::make_ready;
 pub use split::{Part, Split};
+#[cfg(feature = "engine")]
+pub use storage::Storage;
 pub use symbol::{Symbol, SymbolMask};
 #[cfg(feature = "engine")]
 pub use tile::{Plan, TILE};

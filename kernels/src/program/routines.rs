@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{Instruction, Plan, Primitive, Scalar, ScalarValue, Tile};
-use crate::code::{Condition, Format, Number, Op, Routine, push, record};
+use crate::code::{Condition, Format, Number, Op, Routine, Width, push, record};
 use crate::number::scalar::Float;
 use crate::runtime::simd::{Level, level};
 
@@ -30,9 +30,12 @@ where
     Number<N>: Scalar<Mask = Condition>,
 {
     let program = plan.program();
+    if N::WIDTH == Width::Double && plan.storage.iter().flatten().any(|storage| storage.is_half()) {
+        return None;
+    }
     let leaf = |op| Number::<N>::of_node(push(op, N::WIDTH, &[]));
     let form = record(|| {
-        let inputs: Vec<_> = (0..program.inputs.len()).map(|k| leaf(Op::Input(k as u32))).collect();
+        let inputs: Vec<_> = (0..program.inputs.len()).map(|k| leaf(Op::Input(k as u32, plan.storage[0][k]))).collect();
         let uniforms: Vec<_> = (0..program.uniforms.len()).map(|k| leaf(Op::Uniform(k as u32))).collect();
         let values = program.at_but(&inputs, &uniforms, |at, _| {
             // An input of truth values is read by this function only.
@@ -47,5 +50,5 @@ where
         Some(values?.iter().map(node).collect())
     })?;
     let reductions: Vec<_> = plan.reductions.iter().map(|r| (*r, r.identity::<N>().bits())).collect();
-    Routine::new(form, program.inputs.len(), &reductions, N::WIDTH, level)
+    Routine::new(form, program.inputs.len(), &plan.storage[1], &reductions, N::WIDTH, level)
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::{Id, Instruction, Malformed, Primitive, Program, Tile, ValueType};
+use super::{Id, Instruction, Malformed, Primitive, Program, Storage, Tile, ValueType};
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
@@ -46,6 +46,8 @@ pub struct Plan {
     program: Program,
     /// True for each input of truth values.
     pub(super) masks: Vec<bool>,
+    /// How the numbers of inputs and of outputs are stored.
+    pub(super) storage: [Vec<Storage>; 2],
     /// Registers that hold one number throughout, and the instruction that computes it.
     filled: Vec<(usize, Id)>,
     steps: Vec<Step>,
@@ -79,9 +81,11 @@ impl Plan {
             return Err(Malformed("an input of truth values is used as a number".to_owned()));
         }
         let masks = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
+        let storage = [program.inputs.len(), program.outputs.len()].map(|n| vec![Storage::Own; n]);
         let mut plan = Plan {
             program,
             masks,
+            storage,
             filled: vec![],
             steps: vec![],
             copies: vec![],
@@ -144,6 +148,15 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// The same plan, whose inputs and outputs are stored so. Only machine code for `f32` runs it, if there is any.
+    ///
+    /// # Panics
+    /// If there is not one for each input and output.
+    pub fn stored(self, inputs: Vec<Storage>, outputs: Vec<Storage>) -> Plan {
+        assert_eq!([inputs.len(), outputs.len()], [0, 1].map(|k| self.storage[k].len()), "inputs and outputs");
+        Plan { storage: [inputs, outputs], ..self }
     }
 
     /// The program.

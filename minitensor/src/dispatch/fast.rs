@@ -114,7 +114,7 @@ pub fn call(
         let done = match &found {
             // SAFETY: every pointer is to n contiguous elements of the dtype of the kernel, which computes in no other.
             Found::Kernel(kernel) => unsafe { kernel.run(attrs, n, ins, outs) },
-            Found::Program(program) => programs::kernel(op, &program.plan, dtype, attrs)(n, ins, outs),
+            Found::Program(program) => programs::run(op, &program.plan, dtype, attrs, n, ins, outs),
         };
         done.map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if let Some(recording) = recording {

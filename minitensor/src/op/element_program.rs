@@ -1,10 +1,13 @@
 //! [`ElementProgram`]: a program as a loop over elements.
 
-use minitensor_kernels::program::{Part, Plan, Program, Split};
+use std::sync::Arc;
+
+use minitensor_kernels::program::{Part, Plan, Program, Split, Storage};
 use smallvec::{SmallVec, smallvec};
 
 use super::def::{DTypeRule, OpDef};
 use super::program::dtypes_of_elements;
+use super::kept::Kept;
 use super::variants::Prepared;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
@@ -16,6 +19,8 @@ pub struct ElementProgram {
     pub plan: Plan,
     /// The two parts that compute an op with two dtype variables, instead of the plan.
     pub parts: Option<Parts>,
+    /// The same plan for inputs and outputs that are stored in other ways.
+    stored: Kept<SmallVec<[Storage; 8]>, Plan>,
     dtypes: SmallVec<[DTypeSet; 2]>,
 }
 
@@ -48,8 +53,8 @@ impl Prepared for ElementProgram {
             let plans = [of_part(&split.parts[0])?, of_part(&split.parts[1])?];
             Ok::<_, Error>(Parts { split, plans })
         });
-        let plan = plan(program, (0..op.inputs.len()).filter(is_mask).collect())?;
-        Ok(ElementProgram { plan, parts: parts.transpose()?, dtypes })
+        let plan = plan(program, masks_of(op))?;
+        Ok(ElementProgram { plan, parts: parts.transpose()?, stored: Kept::new(), dtypes })
     }
 
     fn program(&self) -> &Program {
@@ -59,6 +64,28 @@ impl Prepared for ElementProgram {
     fn dtypes(&self) -> &[DTypeSet] {
         &self.dtypes
     }
+}
+
+impl ElementProgram {
+    /// The plan for inputs and outputs that are stored so, of an op with one dtype variable. Only machine code runs it.
+    pub fn stored(&self, op: &OpDef, storage: &[Storage]) -> Option<Arc<Plan>> {
+        if self.parts.is_some() {
+            return None;
+        }
+        if let Some(plan) = self.stored.find(|known| known[..] == *storage) {
+            return Some(plan.clone());
+        }
+        let (inputs, outputs) = storage.split_at(op.inputs.len());
+        let plan = Plan::new(self.plan.program().clone(), &masks_of(op)).ok()?.stored(inputs.into(), outputs.into());
+        let plan = Arc::new(plan);
+        self.stored.keep(storage.into(), plan.clone());
+        Some(plan)
+    }
+}
+
+/// The inputs that are truth values.
+fn masks_of(op: &OpDef) -> Vec<usize> {
+    (0..op.inputs.len()).filter(|i| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool)).collect()
 }
 
 /// The dtypes at which a program of an element op runs, for each dtype variable of the op.

@@ -42,6 +42,12 @@ impl<K, V> Kept<K, V> {
     }
 }
 
+impl<K, V> std::fmt::Debug for Kept<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kept")
+    }
+}
+
 impl<K, V> Default for Kept<K, V> {
     fn default() -> Self {
         Kept::new()

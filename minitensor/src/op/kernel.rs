@@ -165,6 +165,11 @@ impl Kernels {
         }
     }
 
+    /// The programs over elements.
+    pub(crate) fn elements(&self) -> Option<&Variants<ElementProgram>> {
+        if let Kernels::Programs(programs) = self { Some(programs) } else { None }
+    }
+
     /// The programs over rows.
     pub(crate) fn rows(&self) -> Option<&Variants<RowKernel>> {
         if let Kernels::Rows(programs) = self { Some(programs) } else { None }

@@ -54,10 +54,8 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     entries.sort_by(|a, b| (&a.op.name, &a.op.location.file).cmp(&(&b.op.name, &b.op.location.file)));
     for OpEntry { op, kernels } in entries {
         // An op that is not registered, because another has its name, can still be called.
-        // The program of a precompiled op over rows computes rows that are side by side.
-        let is_needed = kernels.is_none() || matches!(op.body, Body::Cell(_));
-        let programs = if is_needed { op.loop_of_program() } else { None };
-        for kernels in [kernels.clone(), programs].into_iter().flatten() {
+        // The program of a precompiled op computes half floats in memory, and rows that are side by side.
+        for kernels in [kernels.clone(), op.loop_of_program()].into_iter().flatten() {
             op.kernels.add(DeviceKind::Cpu, kernels);
         }
         if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {

@@ -49,6 +49,17 @@ impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
     }
 }
 
+/// `c = a · b` for matrices of pairs of bfloat16.
+///
+/// # Safety
+/// As for `Gemm::multiply`, with at least one element in each matrix, on a CPU with AVX512_BF16. A pair is in the place of each
+/// number of `a` and `b`.
+#[cfg(target_arch = "x86_64")]
+pub(super) unsafe fn multiply_pairs(size: (usize, usize, usize), a: View<f32>, b: View<f32>, c: View<f32>) {
+    // SAFETY: the caller's contract.
+    unsafe { blocks::multiply::<crate::runtime::register::Pairs, _>(size, a, b, c, false, false) }
+}
+
 /// # Safety
 /// As for `Gemm::multiply`, with at least one element in each matrix, on a CPU with the instructions of `R`.
 unsafe fn multiply<R: Register>(

@@ -7,10 +7,14 @@ mod avx512;
 mod job;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 #[cfg(not(target_arch = "aarch64"))]
 mod portable;
 
 pub(crate) use job::{Job, Tiled, in_registers};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use pairs::Pairs;
 #[cfg(not(target_arch = "aarch64"))]
 pub(crate) use portable::Portable;
 

@@ -17,7 +17,7 @@ use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::row_kernel::RowKernel;
 use crate::op::variants::Variants;
-use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
+use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Input, Kernel, Kernels, OpDef};
 use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
@@ -85,9 +85,12 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
+    let of_halves = kernel_of_halves(op, inputs, dtypes);
     let mut operands = Vec::new();
     for ((input, dims), t) in op.inputs.iter().zip(rule.inputs.iter()).zip(inputs) {
-        operands.push(t.map(|t| CellOperand::new(shapes, t, dims.batch, dims.core.len(), input.core, false)));
+        let compute = |t: &Tensor| if of_halves.is_some() { t.dtype() } else { t.dtype().compute() };
+        let of = |t: &Tensor| CellOperand::new(shapes, t, compute(t), dims.batch, dims.core.len(), input.core, false);
+        operands.push(t.map(of));
     }
     let dtype = compute.first().copied().unwrap_or(DType::F32);
     let has_batch = rule.inputs.iter().any(|i| i.batch);
@@ -102,6 +105,7 @@ pub fn run(
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),
+        None if of_halves.is_some() => (None, of_halves),
         None => match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
             Some(Kernels::Rows(programs)) => (Some(program(programs)?), None),
             found => (None, found.and_then(|kernels| kernels.cell(&compute))),
@@ -135,7 +139,8 @@ pub fn run(
                 operands.push(None);
             }
             Some(t) => {
-                let operand = CellOperand::new(shapes, t, dims.batch, dims.core.len(), output.core, true);
+                let operand =
+                    CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true);
                 operands.push(Some(match (output.dtype, kernel) {
                     (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype)) if stored != DType::Bool => {
                         operand.computed_in(dtype)
@@ -177,6 +182,21 @@ pub fn run(
     Ok(outputs)
 }
 
+/// The kernel that takes half floats as they are in memory, if the op has one and the inputs are half floats.
+fn kernel_of_halves<'a>(op: &'a OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Option<Kernel<'a, CellKernel>> {
+    if dtypes.iter().all(|dtype| dtype.compute() == *dtype) {
+        return None;
+    }
+    let is_stored = |(input, t): (&Input, &Option<&Tensor>)| match (input.dtype, t) {
+        (DTypeRule::Generic(g), Some(t)) => t.dtype() == dtypes[g as usize],
+        _ => true,
+    };
+    let of = |kernels: &'a Kernels| {
+        if let Kernels::Cells(find) = kernels { find(dtypes).map(Kernel::Compiled) } else { None }
+    };
+    op.kernels_on(DeviceKind::Cpu).find_map(of).filter(|_| op.inputs.iter().zip(inputs).all(is_stored))
+}
+
 /// The program over rows, if it is machine code: it also computes rows that are side by side, and shares long ones between threads.
 fn assembled(
     op: &OpDef,
@@ -211,7 +231,15 @@ fn merged(batch: &Shape, operands: &mut [Option<CellOperand>]) -> Shape {
 }
 
 impl CellOperand {
-    fn new(shapes: &CallShapes, t: &Tensor, batched: bool, rank: usize, core: Core, is_output: bool) -> CellOperand {
+    fn new(
+        shapes: &CallShapes,
+        t: &Tensor,
+        compute: DType,
+        batched: bool,
+        rank: usize,
+        core: Core,
+        is_output: bool,
+    ) -> CellOperand {
         let has_axes = shapes.axes.as_ref().filter(|_| batched);
         let ((shape, strides), width) = match has_axes {
             Some(axes) if rank > 0 => (axes.layout(t), axes.width()),
@@ -223,7 +251,7 @@ impl CellOperand {
         batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
         let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
         // Several axes as one dimension, or memory of another dtype, needs a buffer.
-        let converted = t.dtype().compute() != t.dtype();
+        let converted = compute != t.dtype();
         let flattened = has_axes.is_some() && rank > 0 && width != 1;
         let packed = converted
             || match core {
@@ -238,7 +266,7 @@ impl CellOperand {
         CellOperand {
             data: t.data_ptr(),
             dtype: t.dtype(),
-            compute: t.dtype().compute(),
+            compute,
             batch,
             core_shape,
             core_strides,
@@ -445,7 +473,7 @@ impl PartialSums {
         let strides = shape.contiguous_strides();
         let first = self.parts.with_layout(Layout { shape, strides, offset: self.parts.offset() });
         let part = first.numel() * first.dtype().size();
-        CellOperand { part, ..CellOperand::new(shapes, &first, false, first.ndim(), core, true) }
+        CellOperand { part, ..CellOperand::new(shapes, &first, first.dtype(), false, first.ndim(), core, true) }
     }
 
     fn finish(&self) {

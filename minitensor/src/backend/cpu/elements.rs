@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use minitensor_kernels::program::Storage;
 use smallvec::SmallVec;
 
 use super::programs;
@@ -43,6 +44,20 @@ pub fn run(
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
     let run_loop = |kernel: ElementLoop<'_>| strided::run(&kernel, &shape, inputs, &wanted, &output_dtypes);
     let tuned = op.grain(attrs);
+    let is_given = |i: usize| inputs[i].is_some();
+    let stored = |storage: &[Storage]| {
+        let [dtype] = dtypes[..] else { return None };
+        // A program has one type of number.
+        let mut all = inputs.iter().flatten().map(|t| t.dtype()).chain(output_dtypes.iter().copied());
+        if !all.all(|other| other == DType::Bool || other.compute() == dtype.compute()) {
+            return None;
+        }
+        let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::elements)?;
+        let program = programs.at(&[dtype.compute()], op, attrs, is_given).ok()?;
+        let plan = program.stored(op, storage)?;
+        let is_ready = programs::has_machine_code(&plan, dtype.compute());
+        if is_ready { programs::kernel(op, plan, dtype.compute(), attrs).ok() } else { None }
+    };
     match find(op, dtypes)? {
         Loop::Kernel(kernel) => {
             let grain = tuned.unwrap_or(GRAIN);
@@ -51,20 +66,22 @@ pub fn run(
             run_loop(ElementLoop {
                 run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) },
                 of_integers: None,
+                stored: &stored,
                 reads_late: false,
                 grain,
             })?;
         }
         Loop::Program(programs) => {
             let dtype = dtypes.first().copied().unwrap_or(DType::F32);
-            let program = programs.at(dtypes, op, attrs, |i| inputs[i].is_some())?;
+            let program = programs.at(dtypes, op, attrs, is_given)?;
             let grain = tuned.unwrap_or_else(|| programs::grain(&program.plan));
             let is_of_floats = program.parts.is_none() && dtype.is_differentiable();
             let of_integers = Some(dtype.compute()).filter(|_| is_of_floats);
-            let of_parts = program.parts.as_ref().map(|parts| programs::kernel_of_parts(op, parts, dtypes, attrs));
-            let whole = programs::kernel(op, &program.plan, dtype, attrs);
-            let run: &strided::Loop<'_> = if let Some(of_parts) = &of_parts { of_parts } else { &whole };
-            run_loop(ElementLoop { run, of_integers, reads_late: true, grain })?;
+            let run = match &program.parts {
+                Some(parts) => programs::kernel_of_parts(op, parts, dtypes, attrs)?,
+                None => programs::kernel(op, &program.plan, dtype, attrs)?,
+            };
+            run_loop(ElementLoop { run: &run, of_integers, stored: &stored, reads_late: true, grain })?;
         }
     }
     drop(wanted);

@@ -2,5 +2,6 @@
 
 pub(crate) mod cells;
 pub(crate) mod elements;
+mod pairs;
 pub(crate) mod programs;
 pub(crate) mod strided;

@@ -1,9 +1,11 @@
 //! Programs as element kernels: a plan as a loop over elements.
 
+use std::ops::Deref;
+
 use minitensor_kernels::program::{Plan, TILE, Tile};
 use smallvec::SmallVec;
 
-use super::strided::GRAIN;
+use super::strided::{GRAIN, Loop};
 use crate::attr::{Attr, AttrKind, uniform};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -18,47 +20,29 @@ pub fn grain(plan: &Plan) -> usize {
 
 /// The loop over elements of a dtype; the float attributes are the program's uniforms.
 pub fn kernel<'a>(
-    op: &'a OpDef,
-    plan: &'a Plan,
+    op: &OpDef,
+    plan: impl Deref<Target = Plan> + Sync + 'a,
     dtype: DType,
-    attrs: &'a [Attr],
-) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
-    move |n, inputs, outputs| run(op, plan, dtype, attrs, n, inputs, outputs)
-}
-
-/// The loop over elements of two dtypes.
-pub fn kernel_of_parts<'a>(
-    op: &'a OpDef,
-    parts: &'a Parts,
-    dtypes: &'a [DType],
-    attrs: &'a [Attr],
-) -> impl Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a {
-    let size = |rule: DTypeRule| match rule {
-        DTypeRule::Generic(g) => dtypes[usize::from(g)].compute().size(),
-        _ => DType::Bool.size(),
-    };
-    move |n, inputs, outputs| {
-        let Parts { split, plans } = parts;
-        let mut masks = vec![0_u8; split.masks * TILE];
-        for start in (0..n).step_by(TILE) {
-            let count = TILE.min(n - start);
-            let input = |k: &usize| inputs[*k].wrapping_add(start * size(op.inputs[*k].dtype));
-            let output = |k: &usize| outputs[*k].wrapping_add(start * size(op.outputs[*k].dtype));
-            let masks: SmallVec<[*mut u8; 4]> = masks.chunks_exact_mut(TILE).map(<[u8]>::as_mut_ptr).collect();
-            for (which, (part, plan)) in split.parts.iter().zip(plans).enumerate() {
-                let (given, taken) = if which == 0 { (&masks[..], &[][..]) } else { (&[][..], &masks[..]) };
-                let ins: SmallVec<[*const u8; 8]> =
-                    part.inputs.iter().map(input).chain(taken.iter().map(|mask| mask.cast_const())).collect();
-                let outs: SmallVec<[*mut u8; 4]> =
-                    part.outputs.iter().map(output).chain(given.iter().copied()).collect();
-                run(op, plan, dtypes[usize::from(split.is_second[which])], attrs, count, &ins, &outs)?;
-            }
-        }
-        Ok(())
+    attrs: &[Attr],
+) -> Result<Box<Loop<'a>>> {
+    fn at<'a, T: Tile>(
+        op: &OpDef,
+        plan: impl Deref<Target = Plan> + Sync + 'a,
+        attrs: &[Attr],
+    ) -> Result<Box<Loop<'a>>> {
+        let uniforms = uniforms::<T>(op, &plan, attrs)?;
+        Ok(Box::new(move |n, inputs, outputs| {
+            // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
+            // the caller gives `n` elements of each, stored as the plan expects.
+            unsafe { plan.run(n, inputs, &uniforms, outputs) };
+            Ok(())
+        }))
     }
+    at_type!(dtype, at(op, plan, attrs) else Err(no_kernel(op, dtype)))
 }
 
-fn run(
+/// Runs such a loop once.
+pub fn run(
     op: &OpDef,
     plan: &Plan,
     dtype: DType,
@@ -75,16 +59,64 @@ fn run(
         inputs: &[*const u8],
         outputs: &[*mut u8],
     ) -> Result<()> {
-        let number = |(k, a): (usize, &Attribute)| uniform::<T>(attrs, k, &a.name);
-        let floats = op.attrs.iter().enumerate().filter(|(_, a)| a.kind == AttrKind::Float);
-        // One of two parts may have none.
-        let floats = floats.take(plan.program().uniforms().len());
-        let uniforms = floats.map(number).collect::<Result<SmallVec<[T; 4]>>>()?;
-        // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
-        // the caller gives `n` elements of each in the dtype that is computed in.
-        unsafe { plan.run(n, inputs, &uniforms, outputs) };
+        // SAFETY: as above.
+        unsafe { plan.run(n, inputs, &uniforms::<T>(op, plan, attrs)?, outputs) };
         Ok(())
     }
-    at_type!(dtype, at(op, plan, attrs, n, inputs, outputs) else
-        Err(Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))))
+    at_type!(dtype, at(op, plan, attrs, n, inputs, outputs) else Err(no_kernel(op, dtype)))
+}
+
+fn uniforms<T: Tile>(op: &OpDef, plan: &Plan, attrs: &[Attr]) -> Result<SmallVec<[T; 4]>> {
+    let number = |(k, a): (usize, &Attribute)| uniform::<T>(attrs, k, &a.name);
+    let floats = op.attrs.iter().enumerate().filter(|(_, a)| a.kind == AttrKind::Float);
+    // One of two parts may have none.
+    floats.take(plan.program().uniforms().len()).map(number).collect()
+}
+
+#[cold]
+fn no_kernel(op: &OpDef, dtype: DType) -> Error {
+    Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))
+}
+
+/// Whether there is machine code for a plan over elements of a dtype.
+pub fn has_machine_code(plan: &Plan, dtype: DType) -> bool {
+    match dtype {
+        DType::F32 => plan.has_machine_code::<f32>(),
+        DType::F64 => plan.has_machine_code::<f64>(),
+        _ => false,
+    }
+}
+
+/// The loop over elements of two dtypes.
+pub fn kernel_of_parts<'a>(
+    op: &'a OpDef,
+    parts: &'a Parts,
+    dtypes: &'a [DType],
+    attrs: &[Attr],
+) -> Result<Box<Loop<'a>>> {
+    let size = |rule: DTypeRule| match rule {
+        DTypeRule::Generic(g) => dtypes[usize::from(g)].compute().size(),
+        _ => DType::Bool.size(),
+    };
+    let Parts { split, plans } = parts;
+    let of_part = |which: usize| kernel(op, &plans[which], dtypes[usize::from(split.is_second[which])], attrs);
+    let loops = [of_part(0)?, of_part(1)?];
+    Ok(Box::new(move |n, inputs, outputs| {
+        let mut masks = vec![0_u8; split.masks * TILE];
+        for start in (0..n).step_by(TILE) {
+            let count = TILE.min(n - start);
+            let input = |k: &usize| inputs[*k].wrapping_add(start * size(op.inputs[*k].dtype));
+            let output = |k: &usize| outputs[*k].wrapping_add(start * size(op.outputs[*k].dtype));
+            let masks: SmallVec<[*mut u8; 4]> = masks.chunks_exact_mut(TILE).map(<[u8]>::as_mut_ptr).collect();
+            for (which, (part, run)) in split.parts.iter().zip(&loops).enumerate() {
+                let (given, taken) = if which == 0 { (&masks[..], &[][..]) } else { (&[][..], &masks[..]) };
+                let ins: SmallVec<[*const u8; 8]> =
+                    part.inputs.iter().map(input).chain(taken.iter().map(|mask| mask.cast_const())).collect();
+                let outs: SmallVec<[*mut u8; 4]> =
+                    part.outputs.iter().map(output).chain(given.iter().copied()).collect();
+                run(count, &ins, &outs)?;
+            }
+        }
+        Ok(())
+    }))
 }

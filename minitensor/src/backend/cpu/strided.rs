@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use half::{bf16, f16};
 use minitensor_kernels::copy_plane;
 use minitensor_kernels::memory::Line;
+use minitensor_kernels::program::Storage;
 use minitensor_kernels::threads::parallel_for;
 use num_complex::Complex;
 use smallvec::SmallVec;
@@ -21,6 +22,10 @@ const TILE: usize = 2048;
 pub const GRAIN: usize = 32 * 1024;
 /// Rows of at least this length are computed one by one, in place.
 const ROW: usize = 64;
+/// Rows of at least this length are computed with one element of an operand that has one for each row.
+const WIDE: usize = 128;
+/// The fewest elements for which a loop is made for the way in which they are stored.
+const FEWEST_STORED: usize = 1024;
 /// The length of a block's row if some operand has one element for the whole row.
 const SHORT: usize = 256;
 /// The number of rows of a block if some operand is contiguous along the columns: a cache line of `f32`.
@@ -29,11 +34,16 @@ const BAND: usize = 16;
 /// Computes a number of elements. Inputs and outputs are contiguous, and of the compute dtype.
 pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
 
+/// Makes the loop over operands that are stored in these ways, if there is one.
+pub type MakeLoop<'a> = dyn Fn(&[Storage]) -> Option<Box<Loop<'a>>> + Sync + 'a;
+
 /// An element kernel.
 pub struct ElementLoop<'a> {
     pub run: &'a Loop<'a>,
     /// The dtype in which it computes tensors of integers; `None` if that is their own.
     pub of_integers: Option<DType>,
+    /// Makes the loop over operands that are stored in other ways.
+    pub stored: &'a MakeLoop<'a>,
     /// Whether it may read an input after it has written to an output.
     pub reads_late: bool,
     /// The fewest elements for a thread.
@@ -50,6 +60,8 @@ struct ElementOperand {
     wanted: bool,
     /// Whether the kernel must not write to its memory, because it is also that of an input.
     waits: bool,
+    /// Whether the kernel reads one element for a whole row.
+    is_repeated: bool,
     /// Whether the kernel reads or writes its memory, without a buffer.
     direct: bool,
 }
@@ -97,9 +109,11 @@ pub fn run(
         operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype, compute(*dtype)), of));
     }
     let sizes = merge(shape, &mut operands);
-    let space = Space::new(sizes, operands, inputs.len(), kernel);
+    let stored = stored(kernel, n, &sizes, &mut operands, inputs.len());
+    let (run, grain) = (stored.as_deref().unwrap_or(kernel.run), kernel.grain);
+    let space = Space::new(sizes, operands, inputs.len(), run, grain);
     let failure = Mutex::new(None);
-    parallel_for(space.blocks(), kernel.grain.div_ceil(space.rows * space.columns), |blocks| {
+    parallel_for(space.blocks(), grain.div_ceil(space.rows * space.columns), |blocks| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
@@ -108,6 +122,36 @@ pub fn run(
         }
     });
     failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err::<(), Error>)
+}
+
+/// The loop over the operands as they are stored, if there is one that needs fewer copies.
+fn stored<'a>(
+    kernel: &ElementLoop<'a>,
+    n: usize,
+    sizes: &[usize],
+    operands: &mut [ElementOperand],
+    inputs: usize,
+) -> Option<Box<Loop<'a>>> {
+    let width = *sizes.last()?;
+    let (inputs, outputs) = operands.split_at(inputs);
+    let can_repeat =
+        |input: &ElementOperand| width >= WIDE && n > kernel.grain && !outputs.iter().any(|o| o.data == input.data);
+    let storage: SmallVec<[Storage; 8]> = inputs
+        .iter()
+        .map(|o| if o.is_one() && can_repeat(o) { Storage::One } else { o.half() })
+        .chain(outputs.iter().map(ElementOperand::half))
+        .collect();
+    if n < FEWEST_STORED || storage.iter().all(|storage| *storage == Storage::Own) {
+        return None;
+    }
+    let made = (kernel.stored)(&storage)?;
+    for (operand, storage) in operands.iter_mut().zip(&storage) {
+        operand.is_repeated = *storage == Storage::One;
+        if storage.is_half() {
+            operand.compute = operand.dtype;
+        }
+    }
+    Some(made)
 }
 
 impl ElementOperand {
@@ -121,13 +165,15 @@ impl ElementOperand {
             strides: view.strides().into(),
             wanted: true,
             waits: false,
+            is_repeated: false,
             direct: false,
         }
     }
 
     fn nothing(dtype: DType, compute: DType) -> ElementOperand {
         let data = std::ptr::null_mut();
-        ElementOperand { data, dtype, compute, strides: SmallVec::new(), wanted: false, waits: false, direct: false }
+        let strides = SmallVec::new();
+        ElementOperand { data, dtype, compute, strides, wanted: false, waits: false, is_repeated: false, direct: false }
     }
 
     /// Whether its dtype is the compute dtype and its stride along the last axis is `stride`.
@@ -138,6 +184,20 @@ impl ElementOperand {
     /// Whether it has one element for each row, which differs between rows.
     fn repeats(&self) -> bool {
         self.strides.split_last().is_some_and(|(last, rest)| *last == 0 && rest.iter().any(|s| *s != 0))
+    }
+
+    /// Whether it is an input of the compute dtype with one element for each row.
+    fn is_one(&self) -> bool {
+        self.wanted && self.repeats() && self.compute == self.dtype && matches!(self.dtype, DType::F32 | DType::F64)
+    }
+
+    /// How it is stored, if it is a half float.
+    fn half(&self) -> Storage {
+        match self.dtype {
+            DType::F16 if self.wanted => Storage::Float16,
+            DType::Bf16 if self.wanted => Storage::BFloat16,
+            _ => Storage::Own,
+        }
     }
 
     /// The axis along which it is contiguous, if that is not the last one.
@@ -188,7 +248,7 @@ struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
     operands: Vec<ElementOperand>,
     inputs: usize,
-    kernel: &'a ElementLoop<'a>,
+    kernel: &'a Loop<'a>,
     /// The size of a block. Blocks at the end of an axis may be smaller.
     rows: usize,
     columns: usize,
@@ -209,7 +269,8 @@ impl<'a> Space<'a> {
         mut sizes: SmallVec<[usize; 6]>,
         mut operands: Vec<ElementOperand>,
         inputs: usize,
-        kernel: &'a ElementLoop<'a>,
+        kernel: &'a Loop<'a>,
+        grain: usize,
     ) -> Self {
         let rank = sizes.len();
         // If some operand is contiguous along another axis than the last, the rows of a block are along that axis.
@@ -222,14 +283,14 @@ impl<'a> Space<'a> {
         let together = width < ROW;
         for operand in operands.iter_mut().filter(|o| o.wanted) {
             let in_order = !together || height == 1 || operand.strides[rank - 2] == width as isize;
-            operand.direct = operand.steps_by(1) && in_order && !operand.waits;
+            operand.direct = operand.is_repeated || operand.steps_by(1) && in_order && !operand.waits;
         }
-        let most = if operands.iter().all(|o| o.direct) { kernel.grain } else { TILE };
+        let most = if operands.iter().all(|o| o.direct) { grain } else { TILE };
         let columns = match other {
             _ if together => width,
             Some(_) => width.min(most / BAND),
             // An operand with one element for each row is packed once for a short row, and used for the whole one.
-            None if operands.iter().any(ElementOperand::repeats) => width.min(SHORT),
+            None if operands.iter().any(|o| o.repeats() && !o.is_repeated) => width.min(SHORT),
             None => width.min(most),
         };
         let rows = height.min(most / columns);
@@ -309,7 +370,7 @@ impl<'a> Space<'a> {
         let mut ins: SmallVec<[*const u8; 8]> = places[..self.inputs].iter().map(|p| p.cast_const()).collect();
         let mut outs: SmallVec<[*mut u8; 4]> = places[self.inputs..].iter().copied().collect();
         for _ in 0..calls {
-            (self.kernel.run)(n, &ins, &outs)?;
+            (self.kernel)(n, &ins, &outs)?;
             for (operand, place) in self.operands.iter().zip(&mut ins) {
                 *place = place.wrapping_offset(operand.row_step(n));
             }

@@ -1,0 +1,76 @@
+//! Half floats: loads widen them to `f32`, and stores round to the nearest, ties to even.
+
+use iced_x86::{Code, IcedError};
+
+use super::emit::{Emitter, Operand, half};
+use super::form::{Form, Id, Op, Width};
+use super::x86::vector;
+use crate::program::Storage;
+use crate::runtime::simd::Level;
+
+impl Form {
+    /// The bits of a bfloat16, in the lower half of each number: those of the nearest one, or a quiet NaN.
+    pub(super) fn bfloat16(&mut self, x: Id) -> Id {
+        let width = Width::Single;
+        let [least, half, quiet] = [1, 0x7fff, 0x40].map(|bits| self.add(Op::Constant(bits), width, &[]));
+        let truncated = self.add(Op::ShiftRight(16), width, &[x]);
+        let is_odd = self.add(Op::And, width, &[truncated, least]);
+        let below = self.add(Op::AddInt, width, &[x, half]);
+        let sum = self.add(Op::AddInt, width, &[below, is_odd]);
+        let rounded = self.add(Op::ShiftRight(16), width, &[sum]);
+        let nan = self.add(Op::Or, width, &[truncated, quiet]);
+        let is_number = self.add(Op::Equal, width, &[x, x]);
+        self.add(Op::Select, width, &[is_number, rounded, nan])
+    }
+}
+
+impl Emitter<'_> {
+    /// Loads half floats as `f32`.
+    pub(super) fn load_half(&mut self, to: Operand, from: Operand, storage: Storage) -> Result<(), IcedError> {
+        let is_avx512 = self.shape.level == Level::Avx512;
+        if storage == Storage::Float16 {
+            let code = match (is_avx512, self.shape.lanes) {
+                (true, 16) => Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae,
+                (true, _) => Code::EVEX_Vcvtph2ps_ymm_k1z_xmmm128,
+                (false, 8) => Code::VEX_Vcvtph2ps_ymm_xmmm128,
+                (false, _) => Code::VEX_Vcvtph2ps_xmm_xmmm64,
+            };
+            return self.emit(code, &[to, from]);
+        }
+        let [widen, shift] = match (is_avx512, self.shape.lanes) {
+            (true, 16) => [Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8],
+            (true, _) => [Code::EVEX_Vpmovzxwd_ymm_k1z_xmmm128, Code::EVEX_Vpslld_ymm_k1z_ymmm256b32_imm8],
+            (false, 8) => [Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::VEX_Vpslld_ymm_ymm_imm8],
+            (false, _) => [Code::VEX_Vpmovzxwd_xmm_xmmm64, Code::VEX_Vpslld_xmm_xmm_imm8],
+        };
+        self.emit(widen, &[to, from])?;
+        self.emit(shift, &[to, to, Operand::Immediate(16)])
+    }
+
+    /// Stores `f32`s as float16.
+    pub(super) fn store_float16(&mut self, to: Operand, value: Operand) -> Result<(), IcedError> {
+        let code = match (self.shape.level, self.shape.lanes) {
+            (Level::Avx512, 16) => Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae,
+            (Level::Avx512, _) => Code::EVEX_Vcvtps2ph_xmmm128_k1z_ymm_imm8,
+            (_, 8) => Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8,
+            _ => Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
+        };
+        self.emit(code, &[to, value, Operand::Immediate(0)])
+    }
+
+    /// Stores the lower half of each number, whose upper half is 0, with the help of a vector register.
+    pub(super) fn store_lower(&mut self, to: Operand, value: Operand, helper: usize) -> Result<(), IcedError> {
+        let lanes = self.shape.lanes;
+        match (self.shape.level, lanes) {
+            (Level::Avx512, 16) => return self.emit(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm, &[to, value]),
+            (Level::Avx512, _) => return self.emit(Code::EVEX_Vpmovdw_xmmm128_k1z_ymm, &[to, value]),
+            _ => {}
+        }
+        let low = Operand::Register(vector(helper, 16));
+        let lower = half(value);
+        let upper = if lanes == 8 { self.upper_half(value)? } else { lower };
+        self.emit(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, &[low, lower, upper])?;
+        let store = if lanes == 8 { Code::VEX_Vmovups_xmmm128_xmm } else { Code::VEX_Vmovq_rm64_xmm };
+        self.emit(store, &[to, low])
+    }
+}

@@ -1,0 +1,156 @@
+//! Products of bfloat16 matrices with AVX512_BF16, whose instruction adds the products of two pairs to a sum of `f32`.
+//!
+//! A pair of neighbouring numbers along `k` takes the place of one `f32`: the product of an `m × k/2` matrix of pairs and a
+//! `k/2 × n` one is computed in the same [tiles](super::tiled) as a product of floats. A matrix whose rows along `k` are contiguous
+//! already consists of pairs.
+
+use half::bf16;
+use ndarray::{ArrayView2, ArrayViewMut2};
+
+use super::{POLL_INTERVAL, View};
+use crate::memory::copy::Pointer;
+use crate::memory::zeros;
+use crate::runtime::simd::{Level, clones, level};
+use crate::runtime::stop::poll;
+use crate::runtime::threads::parallel_for;
+
+/// The fewest rows and columns of a product for which this is faster than a product of floats.
+const FEWEST: usize = 8;
+/// The fewest pairs for a thread.
+const GRAIN: usize = 1 << 15;
+
+/// `c = a · b`. Sums are `f32`. Returns false without a result if the CPU or the current SIMD level lacks the instructions, if the
+/// product is small, very large or empty, or if the instructions would take a subnormal number for 0.
+///
+/// Results below 2⁻¹²⁶, the least normal number, may be 0.
+///
+/// # Panics
+/// If the shapes are not `m × k`, `k × n` and `m × n`.
+pub fn matmul_of_pairs(a: ArrayView2<'_, bf16>, b: ArrayView2<'_, bf16>, mut c: ArrayViewMut2<'_, f32>) -> bool {
+    let ((m, k), n) = (a.dim(), b.ncols());
+    assert!(b.nrows() == k && c.dim() == (m, n), "{:?} by {:?} into {:?}", a.dim(), b.dim(), c.dim());
+    let work = m.saturating_mul(n).saturating_mul(k);
+    if m.min(n).min(k) < FEWEST || work > POLL_INTERVAL || !is_available() {
+        return false;
+    }
+    poll();
+    let view = |start: *const bf16, strides: &[isize]| View {
+        start: start.cast_mut().cast::<u16>(),
+        rows: strides[0],
+        columns: strides[1],
+    };
+    let (a, b) = (view(a.as_ptr(), a.strides()), view(b.as_ptr(), b.strides()));
+    let (start, strides) = (c.as_mut_ptr(), c.strides());
+    let c = View { start, rows: strides[0], columns: strides[1] };
+    // SAFETY: sizes and strides are those of borrowed views; the CPU has the instructions.
+    unsafe {
+        match c.columns != 1 && c.rows == 1 {
+            // cᵀ = bᵀ aᵀ
+            true => multiply((n, m, k), b.transposed(), a.transposed(), c.transposed()),
+            false => multiply((m, n, k), a, b, c),
+        }
+    }
+}
+
+/// Whether there are instructions for products of pairs at the current SIMD level.
+fn is_available() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return level() == Level::Avx512 && std::is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// # Safety
+/// As for [`super::Gemm::multiply`]; the CPU has the instructions.
+unsafe fn multiply((m, n, k): (usize, usize, usize), a: View<u16>, b: View<u16>, c: View<f32>) -> bool {
+    let pairs = k.div_ceil(2);
+    // SAFETY: the caller's contract.
+    unsafe {
+        // The pairs of `a` are along its rows, those of `b` along its columns.
+        let (Some(a), Some(b)) = (Pairs::of(a.transposed(), k, m), Pairs::of(b, k, n)) else { return false };
+        #[cfg(target_arch = "x86_64")]
+        super::tiled::multiply_pairs((m, n, pairs), a.view().transposed(), b.view(), c);
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (pairs, c, a.view(), b.view());
+    }
+    true
+}
+
+/// A matrix of pairs of neighbouring rows.
+enum Pairs {
+    /// In the memory of the matrix.
+    Own(View<f32>),
+    /// A copy, row-major, with the number of its columns.
+    Copied(Vec<u32>, usize),
+}
+
+impl Pairs {
+    /// The pairs of a matrix of `k` rows and `n` columns. `None` if a number is subnormal, or if memory is exhausted.
+    ///
+    /// # Safety
+    /// The matrix has this size.
+    unsafe fn of(matrix: View<u16>, k: usize, n: usize) -> Option<Pairs> {
+        let is_aligned = matrix.start.addr().is_multiple_of(align_of::<u32>());
+        if matrix.rows == 1 && k.is_multiple_of(2) && matrix.columns % 2 == 0 && is_aligned {
+            // SAFETY: the caller's contract; columns are contiguous.
+            let column = |j: usize| unsafe { std::slice::from_raw_parts(matrix.at(0, j), k) };
+            let view = View { start: matrix.start.cast(), rows: 1, columns: matrix.columns / 2 };
+            return (0..n).all(|j| !has_subnormal(column(j))).then_some(Pairs::Own(view));
+        }
+        let mut copy: Vec<u32> = zeros(k.div_ceil(2).checked_mul(n)?).ok()?;
+        let to = Pointer(copy.as_mut_ptr());
+        let found = std::sync::atomic::AtomicBool::new(false);
+        parallel_for(k.div_ceil(2), (GRAIN / n).max(1), |rows| {
+            for pair in rows {
+                // SAFETY: the caller's contract; one task for each row of the copy.
+                let is_subnormal = unsafe {
+                    let to = std::slice::from_raw_parts_mut(to.get().add(pair * n), n);
+                    let second = if 2 * pair + 1 < k { Some(matrix.at(2 * pair + 1, 0).cast_const()) } else { None };
+                    match matrix.columns {
+                        1 => join(matrix.at(2 * pair, 0), second, 1, to),
+                        step => join(matrix.at(2 * pair, 0), second, step, to),
+                    }
+                };
+                found.fetch_or(is_subnormal, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+        (!found.into_inner()).then_some(Pairs::Copied(copy, n))
+    }
+
+    fn view(&self) -> View<f32> {
+        match self {
+            Pairs::Own(view) => *view,
+            Pairs::Copied(copy, n) => View { start: copy.as_ptr().cast_mut().cast(), rows: *n as isize, columns: 1 },
+        }
+    }
+}
+
+/// Whether a bfloat16 is subnormal, by its bits.
+#[inline(always)]
+fn is_subnormal(bits: u16) -> bool {
+    (bits & 0x7fff).wrapping_sub(1) < 0x7f
+}
+
+clones! {
+    <[]> fn has_subnormal(numbers: &[u16]) -> bool where [] {
+        numbers.iter().fold(false, |found, bits| found | is_subnormal(*bits))
+    }
+}
+
+clones! {
+    /// Joins the numbers of two rows; without the second row, with 0. Returns whether one is subnormal. The caller ensures that both
+    /// rows have as many numbers.
+    <[]> fn join(first: *const u16, second: Option<*const u16>, step: isize, to: &mut [u32]) -> bool where [] {
+        let mut found = false;
+        for (j, to) in to.iter_mut().enumerate() {
+            // SAFETY: the rows have this number.
+            let (low, high) = unsafe {
+                let at = j as isize * step;
+                (*first.offset(at), second.map_or(0, |second| *second.offset(at)))
+            };
+            found |= is_subnormal(low) | is_subnormal(high);
+            *to = u32::from(low) | u32::from(high) << 16;
+        }
+        found
+    }
+}
