@@ -7,20 +7,27 @@ pub fn attention(
 ) -> Result<Tensor> {
     use ::minitensor::__private as __private;
     static __OP3_ADD: __private::OpName = __private::OpName::new("add");
-    static __OP7_CONCAT: __private::OpName = __private::OpName::new("concat");
+    static __OP5_CONCAT: __private::OpName = __private::OpName::new("concat");
     static __OP1_MATMUL: __private::OpName = __private::OpName::new("matmul");
     static __OP0_MATRIX_TRANSPOSE: __private::OpName = __private::OpName::new(
         "matrix_transpose",
     );
     static __OP2_MULTIPLY: __private::OpName = __private::OpName::new("multiply");
-    static __OP5_SLICE: __private::OpName = __private::OpName::new("slice");
-    static __OP6_SQUEEZE: __private::OpName = __private::OpName::new("squeeze");
     static __OP4_TOPK: __private::OpName = __private::OpName::new("topk");
     __private::inventory::submit! {
         __private::CallsEntry { caller : "op 'attention'", location : __private::Location
         { file : __private::Cow::Borrowed(::core::file!()), line : ::core::line!() },
-        calls : & ["add", "concat", "matmul", "matrix_transpose", "multiply", "slice",
-        "squeeze", "topk"], }
+        calls : & [__private::Called { op : "add", positional : 2, keywords : & [],
+        outputs : __private::Some(1) }, __private::Called { op : "concat", positional :
+        1, keywords : & ["axis"], outputs : __private::Some(1) }, __private::Called { op
+        : "matmul", positional : 2, keywords : & [], outputs : __private::Some(1) },
+        __private::Called { op : "matrix_transpose", positional : 1, keywords : & [],
+        outputs : __private::Some(1) }, __private::Called { op : "multiply", positional :
+        2, keywords : & [], outputs : __private::Some(1) }, __private::Called { op :
+        "slice", positional : 0, keywords : & [], outputs : __private::Some(1) },
+        __private::Called { op : "squeeze", positional : 0, keywords : & [], outputs :
+        __private::Some(1) }, __private::Called { op : "topk", positional : 1, keywords :
+        & ["k"], outputs : __private::Some(2) }], }
     }
     let scale = scale.unwrap_or(1.0 / (q.shape()[q.ndim() - 1] as f64).sqrt());
     let mut scores = __OP2_MULTIPLY
@@ -46,10 +53,19 @@ pub fn attention(
         scores = __OP3_ADD
             .call(&[__private::value(&scores), __private::value(&mask)], &[])?;
     }
-    let [top, _] = __OP4_TOPK
-        .call_many::<2>(&[__private::value(&scores)], &[("k", __private::value(&3))])?;
+    let (top, _) = <(
+        __private::Tensor,
+        __private::Tensor,
+    ) as __private::From<
+        _,
+    >>::from(
+        __OP4_TOPK
+            .call_many::<
+                2,
+            >(&[__private::value(&scores)], &[("k", __private::value(&3))])?,
+    );
     Ok(
-        __OP7_CONCAT
+        __OP5_CONCAT
             .call(
                 &[
                     __private::list(

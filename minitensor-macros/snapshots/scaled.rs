@@ -80,7 +80,11 @@ const _: () = {
         __private::inventory::submit! {
             __private::CallsEntry { caller : "the gradient of op 'scaled'", location :
             __private::Location { file : __private::Cow::Borrowed(::core::file!()), line
-            : ::core::line!() }, calls : & ["divide", "multiply", "sum"], }
+            : ::core::line!() }, calls : & [__private::Called { op : "divide", positional
+            : 2, keywords : & [], outputs : __private::Some(1) }, __private::Called { op
+            : "multiply", positional : 2, keywords : & [], outputs : __private::Some(1)
+            }, __private::Called { op : "sum", positional : 1, keywords : & ["axis",
+            "keepdims"], outputs : __private::Some(1) }], }
         }
         let d_out = ctx.cotangent(0)?;
         let exact = __private::attr::<bool>(ctx.attrs(), 1)?;

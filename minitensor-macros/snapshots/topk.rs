@@ -91,7 +91,8 @@ const _: () = {
         __private::inventory::submit! {
             __private::CallsEntry { caller : "the gradient of op 'topk'", location :
             __private::Location { file : __private::Cow::Borrowed(::core::file!()), line
-            : ::core::line!() }, calls : & ["scatter"], }
+            : ::core::line!() }, calls : & [__private::Called { op : "scatter",
+            positional : 4, keywords : & [], outputs : __private::Some(1) }], }
         }
         let d_values = ctx.cotangent(0)?;
         let indices = ctx.output(1)?;

@@ -92,7 +92,9 @@ messages! {
     // Bodies over whole tensors.
     TENSOR_TRY: "`{}` is a tensor, not a `Result`", "remove the `?`; an error of an op leaves the function without it";
     TENSOR_FAILS: "the {} calls ops, which may fail, but it returns `{}`", "return `Result<{}>`, and write `Ok(…)`";
-    TENSOR_RESULT: "`{}` is a tensor, but the {} must return a `Result`, because ops may fail", "write `Ok({})`";
+    TENSOR_RESULT: "`{}` is not a `Result`, which the {} must return, because ops may fail", "write `Ok({})`";
+    TENSOR_FIELD: "`{}` is one tensor, which has no part `{}`", "outputs of an op are taken where it is called, as in `x.topk(2).0`, or by a pattern, `let (values, indices) = x.topk(2);`. Annotate the result of a closure, `|x: &Tensor| -> Result<(Tensor, Tensor)> { … }`";
+    TENSOR_PATTERN: "`{}` takes several values, but this value is one tensor", "name each output of an op, or write `_` for it, where the op is called: `let (values, _) = x.topk(2);`. Annotate the result of a closure, `|x: &Tensor| -> Result<(Tensor, Tensor)> { … }`";
     TENSOR_CONDITION: "the condition `{}` is a tensor, which has a value for each element", "select elements by an op: `ops::where_({}, x, y)`";
     TENSOR_PART: "a part of the tensor `{}` cannot be assigned", "compute a new tensor, for example with `ops::concat([…])` or `ops::where_(…)`";
     SLICE_REST: "a slice can have `..` once, which stands for all remaining axes", "write `0..` for all of one axis";

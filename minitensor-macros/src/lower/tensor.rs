@@ -5,7 +5,7 @@ mod container;
 mod kind;
 mod slice;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -13,11 +13,11 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, Item, ItemFn, Pat,
-    ReturnType, Stmt, parse_quote,
+    Block, Expr, ExprArray, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, ExprTuple, FnArg, Ident,
+    Item, ItemFn, Pat, ReturnType, Stmt, parse_quote,
 };
 
-use super::call::{self, Calls};
+use super::call::{self, Calls, Outputs};
 use crate::ast::{spelling, text};
 use crate::body::is_compound;
 use crate::diag::{Diag, Message, error, messages};
@@ -30,15 +30,15 @@ use minitensor_schema::gradient::{BINARY, UNARY};
 
 /// The function with its body lowered. `caller` describes it in the error for an unknown op.
 pub fn function(function: &ItemFn, caller: &str, rt: &TokenStream, diag: &mut Diag) -> ItemFn {
-    // A variable may refer to a tensor at first, and hold the result of an op later. So lowering repeats until no further
-    // variable gets a tensor of its own.
-    let mut owned = BTreeSet::new();
+    // A variable may refer to a tensor at first, and hold the result of an op later, or all outputs of an op of which parts are
+    // taken later. So lowering repeats until no further variable gets a tensor of its own, or several.
+    let (mut owned, mut wanted) = (BTreeSet::new(), BTreeMap::new());
     loop {
         let mut lowered = function.clone();
-        let mut lowering = Lowering { owned: owned.clone(), ..Lowering::default() };
+        let mut lowering = Lowering { owned: owned.clone(), wanted: wanted.clone(), ..Lowering::default() };
         lowering.function(&mut lowered);
-        if lowering.owned != owned {
-            owned = lowering.owned;
+        if lowering.owned != owned || lowering.wanted != wanted {
+            (owned, wanted) = (lowering.owned, lowering.wanted);
             continue;
         }
         lowering.errors.into_iter().for_each(|e| diag.push(e));
@@ -66,6 +66,10 @@ struct Lowering {
     declared: usize,
     /// The declarations of variables that need a tensor of their own.
     owned: BTreeSet<usize>,
+    /// The kinds of variables and branches, by declaration, that hold several outputs of an op.
+    wanted: BTreeMap<usize, Kind>,
+    /// The kind of the result of the function or closure around the current expression.
+    returned: Kind,
     calls: Calls,
     /// Whether the body uses the runtime.
     is_used: bool,
@@ -86,7 +90,8 @@ impl Lowering {
             }
         }
         let tail = tail(&function.block);
-        let kind = self.block(&mut function.block);
+        self.returned = Kind::of_output(&function.sig.output);
+        let kind = self.block(&mut function.block, &self.returned.clone());
         self.result("function", &function.sig.output, &kind, tail);
     }
 
@@ -99,7 +104,7 @@ impl Lowering {
                 let spelled = spelling(ty);
                 self.error(ty, &messages::TENSOR_FAILS, &[&what, &spelled, &spelled]);
             }
-            (_, Some(tail)) if *kind == Kind::New => {
+            (_, Some(tail)) if kind.is_tensors() => {
                 self.error(&tail, &messages::TENSOR_RESULT, &[&shown(&tail), &what, &shown(&tail)]);
             }
             _ => {}
@@ -113,15 +118,32 @@ impl Lowering {
         self.scope.iter().rev().find(|(known, ..)| *known == name)
     }
 
+    /// The number of a declaration or of a branch.
+    fn declaration(&mut self) -> usize {
+        self.declared += 1;
+        self.declared
+    }
+
+    /// Notes that a variable or a branch must hold several outputs of an op.
+    fn want(&mut self, declared: usize, kind: &Kind) {
+        let known = self.wanted.get(&declared);
+        if known.is_none_or(|known| *known == Kind::Outputs && matches!(kind, Kind::Tuple(_))) {
+            self.wanted.insert(declared, kind.clone());
+        }
+    }
+
     fn bind(&mut self, pattern: &Pat, kind: Kind) {
         match pattern {
+            Pat::Tuple(_) | Pat::Slice(_) if kind.is_tensor() => {
+                self.error(pattern, &messages::TENSOR_PATTERN, &[&spelling(pattern)]);
+            }
             Pat::Ident(pattern) => {
                 let kind = if pattern.by_ref.is_some() { kind.referred() } else { kind };
                 if let Some((_, inner)) = &pattern.subpat {
                     self.bind(inner, kind.clone());
                 }
-                self.declared += 1;
-                self.scope.push((text(&pattern.ident), kind, self.declared));
+                let declared = self.declaration();
+                self.scope.push((text(&pattern.ident), kind, declared));
             }
             Pat::Type(pattern) => {
                 let declared = Kind::of_type(&pattern.ty);
@@ -131,7 +153,7 @@ impl Lowering {
             Pat::Paren(pattern) => self.bind(&pattern.pat, kind),
             Pat::Guard(pattern) => self.bind(&pattern.pat, kind),
             Pat::Tuple(tuple) => self.bind_each(tuple.elems.iter(), |i| kind.part(i)),
-            Pat::Slice(slice) => self.bind_each(slice.elems.iter(), |_| kind.item()),
+            Pat::Slice(slice) => self.bind_each(slice.elems.iter(), |i| kind.part(i)),
             Pat::TupleStruct(pattern) if pattern.elems.len() == 1 => self.bind(&pattern.elems[0], kind.inside()),
             other => {
                 // The names hide others.
@@ -179,17 +201,17 @@ impl Lowering {
 
     // Statements.
 
-    fn block(&mut self, block: &mut Block) -> Kind {
+    fn block(&mut self, block: &mut Block, wanted: &Kind) -> Kind {
         self.scoped(|this| {
             let mut kind = Kind::Other;
             for stmt in &mut block.stmts {
                 kind = Kind::Other;
                 match stmt {
                     Stmt::Local(local) => this.local(local),
-                    Stmt::Expr(expr, semicolon) => {
-                        let value = this.expr(expr);
-                        if semicolon.is_none() {
-                            kind = value;
+                    Stmt::Expr(expr, None) => kind = this.value(expr, wanted),
+                    Stmt::Expr(expr, Some(_)) => {
+                        if this.expr(expr) == Kind::Never {
+                            kind = Kind::Never;
                         }
                     }
                     Stmt::Macro(mac) if mac.semi_token.is_none() => {
@@ -205,22 +227,30 @@ impl Lowering {
     }
 
     fn local(&mut self, local: &mut syn::Local) {
-        let Some(init) = &mut local.init else { return self.bind(&local.pat, Kind::Other) };
-        let outputs = outputs(&local.pat);
-        let mut kind = self.outputs(&mut init.expr, outputs.as_ref().map(Vec::len));
-        if let (Some(outputs), Kind::Outputs) = (&outputs, &kind) {
-            local.pat = parse_quote!([#(#outputs),*]);
-            return outputs.iter().for_each(|pattern| self.bind(pattern, Kind::New));
+        // A variable is declared before its value, which may contain other declarations.
+        let variable = match &local.pat {
+            Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => Some(name.clone()),
+            _ => None,
+        };
+        let declared = variable.as_ref().map(|_| self.declaration());
+        let mut kind = Kind::Other;
+        if let Some(init) = &mut local.init {
+            let wanted = declared.and_then(|declared| self.wanted.get(&declared).cloned());
+            kind = self.value(&mut init.expr, &wanted.unwrap_or_else(|| Kind::of_pattern(&local.pat)));
+            if let Some((_, diverge)) = &mut init.diverge {
+                self.expr(diverge);
+            }
         }
-        if let Some((_, diverge)) = &mut init.diverge {
-            self.expr(diverge);
-        }
-        let is_variable = matches!(&local.pat, Pat::Ident(p) if p.mutability.is_some());
-        if is_variable && kind == Kind::Tensor && self.owned.contains(&(self.declared + 1)) {
+        let (Some(variable), Some(declared)) = (variable, declared) else { return self.bind(&local.pat, kind) };
+        if let Some(init) = &mut local.init
+            && variable.mutability.is_some()
+            && kind == Kind::Tensor
+            && self.owned.contains(&declared)
+        {
             self.own(&mut init.expr);
             kind = Kind::New;
         }
-        self.bind(&local.pat, kind);
+        self.scope.push((text(&variable.ident), kind, declared));
     }
 
     /// Replaces a reference to a tensor by a tensor.
@@ -234,18 +264,25 @@ impl Lowering {
 
     /// Lowers an expression.
     fn expr(&mut self, expr: &mut Expr) -> Kind {
-        self.outputs(expr, None)
+        self.value(expr, &Kind::Other)
     }
 
-    /// Lowers an expression. The call of an op returns `count` tensors if given; then the kind is [`Kind::Outputs`].
-    fn outputs(&mut self, expr: &mut Expr, count: Option<usize>) -> Kind {
+    /// Lowers an expression. `wanted` is the kind that its place takes, as far as it is certain: an op with several outputs returns
+    /// them as that.
+    fn value(&mut self, expr: &mut Expr, wanted: &Kind) -> Kind {
         match expr {
             Expr::Path(path) => {
-                let known = path.path.get_ident().and_then(|name| self.lookup(name));
-                known.map_or(Kind::Other, |(_, kind, _)| kind.clone())
+                let Some((_, kind, declared)) = path.path.get_ident().and_then(|name| self.lookup(name)).cloned()
+                else {
+                    return Kind::Other;
+                };
+                if kind.is_less_than(wanted) || kind == Kind::Outputs && matches!(wanted, Kind::Tuple(_)) {
+                    self.want(declared, wanted);
+                }
+                kind
             }
-            Expr::Paren(inner) => self.outputs(&mut inner.expr, count),
-            Expr::Group(inner) => self.outputs(&mut inner.expr, count),
+            Expr::Paren(inner) => self.value(&mut inner.expr, wanted),
+            Expr::Group(inner) => self.value(&mut inner.expr, wanted),
             Expr::Reference(inner) => self.expr(&mut inner.expr).referred(),
             Expr::Binary(binary) => {
                 let kinds = [self.expr(&mut binary.left), self.expr(&mut binary.right)];
@@ -260,7 +297,7 @@ impl Lowering {
                     self.operand(side, kind);
                 }
                 let args = sides.map(|side| argument(side));
-                let call = self.call(op, binary.op.span(), &args, &[], None);
+                let call = self.call(op, binary.op.span(), &args, &[], Outputs::One);
                 if !is_assigned {
                     *expr = Expr::Verbatim(call);
                     return Kind::New;
@@ -275,7 +312,8 @@ impl Lowering {
                 let sign = unary.op.to_token_stream().to_string();
                 match op(UNARY, &sign) {
                     Some(op) if kind.is_tensor() => {
-                        *expr = Expr::Verbatim(self.call(op, unary.op.span(), &[argument(&unary.expr)], &[], None));
+                        *expr =
+                            Expr::Verbatim(self.call(op, unary.op.span(), &[argument(&unary.expr)], &[], Outputs::One));
                         Kind::New
                     }
                     Some(_) => Kind::Other,
@@ -290,8 +328,9 @@ impl Lowering {
                 }
                 let receiver = argument(&call.receiver);
                 let (name, span) = (without_underscore(name), call.method.span());
-                let call = self.call_with(&name, span, Some(receiver), call.args.iter_mut(), count);
-                self.replace(expr, call, count)
+                let (call, kind) = self.call_with(&name, span, Some(receiver), call.args.iter_mut(), wanted);
+                *expr = Expr::Verbatim(call);
+                kind
             }
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else {
@@ -300,15 +339,24 @@ impl Lowering {
                 };
                 let path = &path.path;
                 if let Some((name, span)) = op_path(path) {
-                    let call = self.call_with(&name, span, None, call.args.iter_mut(), count);
-                    return self.replace(expr, call, count);
+                    let (call, kind) = self.call_with(&name, span, None, call.args.iter_mut(), wanted);
+                    *expr = Expr::Verbatim(call);
+                    return kind;
                 }
-                let kinds: Vec<Kind> = call.args.iter_mut().map(|arg| self.expr(arg)).collect();
+                // The value in `Some(…)` or `Ok(…)`.
+                let is_wrapped = path.is_ident("Some") || path.is_ident("Ok");
+                let inside = if is_wrapped { wanted.clone().inside() } else { Kind::Other };
+                let kinds: Vec<Kind> = call.args.iter_mut().map(|arg| self.value(arg, &inside)).collect();
                 match path.get_ident() {
                     Some(name) if name == "Some" => Kind::Option(Box::new(first(kinds))),
                     Some(name) if name == "Ok" => Kind::Result(Box::new(first(kinds))),
-                    Some(name) => match self.lookup(name) {
-                        Some((_, Kind::Fn(kind), _)) => (**kind).clone(),
+                    Some(name) => match self.lookup(name).cloned() {
+                        Some((_, Kind::Fn(kind), declared)) => {
+                            if kind.is_less_than(wanted) {
+                                self.want(declared, &Kind::Fn(Box::new(wanted.clone())));
+                            }
+                            *kind
+                        }
                         _ => Kind::Other,
                     },
                     None => kind::of_constructor(path),
@@ -325,14 +373,14 @@ impl Lowering {
                 if is_range { list } else { list.item() }
             }
             Expr::Try(inner) => {
-                let kind = self.outputs(&mut inner.expr, count);
-                if !kind.is_tensor() && kind != Kind::Outputs {
-                    return kind.inside();
-                }
+                let kind = self.value(&mut inner.expr, &Kind::Result(Box::new(wanted.clone())));
                 match without_parens(&inner.expr) {
                     // The call of an op has its `?` already.
-                    Expr::Verbatim(_) => *expr = (*inner.expr).clone(),
-                    tensor => self.error(inner.question_token, &messages::TENSOR_TRY, &[&shown(tensor)]),
+                    Expr::Verbatim(_) if kind.is_tensors() => *expr = (*inner.expr).clone(),
+                    tensor if kind.is_tensor() => {
+                        self.error(inner.question_token, &messages::TENSOR_TRY, &[&shown(tensor)]);
+                    }
+                    _ => return kind.inside(),
                 }
                 kind
             }
@@ -340,19 +388,50 @@ impl Lowering {
                 self.assignment(assign);
                 Kind::Other
             }
-            Expr::Field(field) => {
-                let kind = self.expr(&mut field.base);
-                if let syn::Member::Unnamed(at) = &field.member { kind.part(at.index as usize) } else { Kind::Other }
+            Expr::Return(returned) => {
+                if let Some(value) = &mut returned.expr {
+                    self.value(value, &self.returned.clone());
+                }
+                Kind::Never
             }
-            Expr::Tuple(tuple) => Kind::Tuple(tuple.elems.iter_mut().map(|elem| self.expr(elem)).collect()),
+            Expr::Continue(_) => Kind::Never,
+            Expr::Break(left) => {
+                if let Some(value) = &mut left.expr {
+                    self.expr(value);
+                }
+                Kind::Never
+            }
+            Expr::Field(field) => {
+                let syn::Member::Unnamed(at) = field.member.clone() else {
+                    self.expr(&mut field.base);
+                    return Kind::Other;
+                };
+                let source = shown(&field.base);
+                let kind = self.value(&mut field.base, &Kind::Outputs);
+                if kind == Kind::Outputs {
+                    (self.is_used, self.may_fail) = (true, true);
+                    let base = operand(&field.base);
+                    *expr = Expr::Verbatim(quote!(__private::part(&#base, #at)?));
+                    return Kind::New;
+                }
+                if kind.is_tensor() {
+                    self.error(&at, &messages::TENSOR_FIELD, &[&source, &at.index]);
+                }
+                kind.part(at.index as usize)
+            }
+            Expr::Tuple(tuple) => {
+                let each = tuple.elems.iter_mut().enumerate();
+                Kind::Tuple(each.map(|(i, elem)| self.value(elem, &wanted.part(i))).collect())
+            }
             Expr::Array(array) => {
-                let kinds: Vec<Kind> = array.elems.iter_mut().map(|elem| self.expr(elem)).collect();
+                let each = array.elems.iter_mut().enumerate();
+                let kinds: Vec<Kind> = each.map(|(i, elem)| self.value(elem, &wanted.part(i))).collect();
                 Kind::List(Box::new(first(kinds)))
             }
             Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
                 let tokens = &mac.mac.tokens;
                 let Ok(mut list) = syn::parse2::<Expr>(quote!([#tokens])) else { return Kind::Other };
-                let kind = self.expr(&mut list);
+                let kind = self.value(&mut list, wanted);
                 mac.mac.tokens = match list {
                     Expr::Array(list) => list.elems.into_token_stream(),
                     Expr::Repeat(ExprRepeat { expr, len, .. }) => quote!(#expr; #len),
@@ -360,33 +439,37 @@ impl Lowering {
                 };
                 kind
             }
-            Expr::Block(block) => self.block(&mut block.block),
+            Expr::Block(block) => self.block(&mut block.block, wanted),
             Expr::If(_) | Expr::Match(_) => {
+                let declared = self.declaration();
+                let wanted = self.wanted.get(&declared).cloned().unwrap_or_else(|| wanted.clone());
                 let mut ends = vec![];
-                let kind = self.branches(expr, &mut ends);
-                if kind == Kind::New {
-                    self.own_ends(expr, &mut ends.into_iter());
+                let kind = self.branches(expr, &wanted, &mut ends);
+                let tuple = ends.iter().find(|end| matches!(end, Kind::Tuple(_)));
+                if let (Some(tuple), true) = (tuple, ends.iter().any(|end| matches!(end, Kind::New | Kind::Outputs))) {
+                    self.want(declared, tuple);
                 }
+                self.own_ends(expr, &kind, &mut ends.into_iter());
                 kind
             }
             Expr::While(each) => {
                 self.scoped(|this| {
                     this.condition(&mut each.cond);
-                    this.block(&mut each.body);
+                    this.block(&mut each.body, &Kind::Other);
                 });
                 Kind::Other
             }
             Expr::ForLoop(each) => {
-                let list = self.expr(&mut each.expr);
+                let list = self.value(&mut each.expr, &Kind::List(Box::new(Kind::of_pattern(&each.pat))));
                 self.scoped(|this| {
                     this.bind(&each.pat, list.item());
-                    this.block(&mut each.body);
+                    this.block(&mut each.body, &Kind::Other);
                 });
                 Kind::Other
             }
-            Expr::Closure(closure) => self.closure(closure, &[]),
+            Expr::Closure(closure) => self.closure(closure, &[], wanted),
             Expr::Let(test) => {
-                let kind = self.expr(&mut test.expr);
+                let kind = self.value(&mut test.expr, &Kind::of_pattern(&test.pat));
                 self.bind(&test.pat, kind);
                 Kind::Other
             }
@@ -398,25 +481,47 @@ impl Lowering {
     }
 
     fn assignment(&mut self, assign: &mut syn::ExprAssign) {
-        if let Expr::Tuple(places) = &*assign.left {
-            let places = &places.elems;
-            if self.outputs(&mut assign.right, Some(places.len())) == Kind::Outputs {
-                places.iter().for_each(|place| self.assigned(place));
-                *assign.left = parse_quote!([#places]);
-            }
-            return;
-        }
         if let Expr::Index(index) = &mut *assign.left {
             let (place, tensor) = (index.to_token_stream(), shown(&index.expr));
             if self.expr(&mut index.expr).is_tensor() {
                 return self.error(place, &messages::TENSOR_PART, &[&tensor]);
             }
             self.expr(&mut index.index);
-        } else {
-            self.expr(&mut assign.left);
         }
-        if self.expr(&mut assign.right) == Kind::New {
-            self.assigned(&assign.left);
+        let wanted = self.place(&assign.left);
+        let kind = self.value(&mut assign.right, &wanted);
+        self.assign(&assign.left, &kind);
+    }
+
+    /// The kind of the values that a place takes.
+    fn place(&self, place: &Expr) -> Kind {
+        match place {
+            Expr::Tuple(places) => Kind::Tuple(places.elems.iter().map(|place| self.place(place)).collect()),
+            Expr::Array(places) => Kind::Array(places.elems.iter().map(|place| self.place(place)).collect()),
+            place => match as_ident(place).and_then(|name| self.lookup(name)) {
+                Some((_, kind, declared)) => self.wanted.get(declared).unwrap_or(kind).clone(),
+                None => Kind::Other,
+            },
+        }
+    }
+
+    /// Notes what is assigned to a place.
+    fn assign(&mut self, place: &Expr, kind: &Kind) {
+        match place {
+            Expr::Tuple(ExprTuple { elems, .. }) | Expr::Array(ExprArray { elems, .. }) => {
+                if kind.is_tensor() {
+                    return self.error(place, &messages::TENSOR_PATTERN, &[&shown(place)]);
+                }
+                elems.iter().enumerate().for_each(|(i, place)| self.assign(place, &kind.part(i)));
+            }
+            place if *kind == Kind::New => self.assigned(place),
+            place if kind.is_several() => {
+                let Some(name) = as_ident(place).map(text) else { return };
+                if let Some((_, known, _)) = self.scope.iter_mut().rev().find(|(known, ..)| *known == name) {
+                    known.clone_from(kind);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -428,21 +533,21 @@ impl Lowering {
         span: Span,
         args: &[TokenStream],
         keywords: &[(String, TokenStream)],
-        count: Option<usize>,
+        outputs: Outputs,
     ) -> TokenStream {
         self.may_fail = true;
-        call::call(&self.calls.op(op, span), args, keywords, count, span)
+        self.calls.call(op, span, args, keywords, outputs, span)
     }
 
-    /// Lowers the arguments of an op, and calls it.
+    /// Lowers the arguments of an op, and calls it. Returns the kind of its outputs, too.
     fn call_with<'e>(
         &mut self,
         op: &str,
         span: Span,
         receiver: Option<TokenStream>,
         given: impl Iterator<Item = &'e mut Expr>,
-        count: Option<usize>,
-    ) -> TokenStream {
+        wanted: &Kind,
+    ) -> (TokenStream, Kind) {
         let (mut args, mut keywords): (Vec<_>, Vec<_>) = (receiver.into_iter().collect(), vec![]);
         for arg in given {
             match arg {
@@ -456,7 +561,11 @@ impl Lowering {
                 }
             }
         }
-        self.call(op, span, &args, &keywords, count)
+        let (outputs, kind) = match wanted {
+            Kind::Result(wanted) => outputs(wanted),
+            wanted => outputs(wanted),
+        };
+        (self.call(op, span, &args, &keywords, outputs), kind)
     }
 
     /// The operand of an operator, which must not be absent.
@@ -466,11 +575,6 @@ impl Lowering {
         {
             self.error(expr, &messages::OPTIONAL_OPERAND, &[&shown(expr), &shown(expr)]);
         }
-    }
-
-    fn replace(&self, expr: &mut Expr, call: TokenStream, count: Option<usize>) -> Kind {
-        *expr = Expr::Verbatim(call);
-        if count.is_some() { Kind::Outputs } else { Kind::New }
     }
 
     // Branches.
@@ -485,21 +589,22 @@ impl Lowering {
     }
 
     /// Lowers an `if` or a `match`. Returns the joined kind of its branches; `ends` are their kinds.
-    fn branches(&mut self, expr: &mut Expr, ends: &mut Vec<Kind>) -> Kind {
+    fn branches(&mut self, expr: &mut Expr, wanted: &Kind, ends: &mut Vec<Kind>) -> Kind {
         match expr {
             Expr::If(branch) => {
                 let then = self.scoped(|this| {
                     this.condition(&mut branch.cond);
-                    this.block(&mut branch.then_branch)
+                    this.block(&mut branch.then_branch, wanted)
                 });
                 ends.push(then.clone());
                 match &mut branch.else_branch {
-                    Some((_, otherwise)) => then.join(self.branches(otherwise, ends)),
+                    Some((_, otherwise)) => then.join(self.branches(otherwise, wanted, ends)),
                     None => Kind::Other,
                 }
             }
             Expr::Match(each) => {
-                let of = self.expr(&mut each.expr);
+                let taken = each.arms.iter().map(|arm| Kind::of_pattern(&arm.pat)).find(|kind| *kind != Kind::Other);
+                let of = self.value(&mut each.expr, &taken.unwrap_or(Kind::Other));
                 let kinds: Vec<Kind> = each
                     .arms
                     .iter_mut()
@@ -509,7 +614,7 @@ impl Lowering {
                             if let Pat::Guard(pattern) = &mut arm.pat {
                                 this.condition(&mut pattern.guard);
                             }
-                            this.expr(&mut arm.body)
+                            this.value(&mut arm.body, wanted)
                         })
                     })
                     .collect();
@@ -517,48 +622,64 @@ impl Lowering {
                 kinds.into_iter().reduce(Kind::join).unwrap_or(Kind::Other)
             }
             Expr::Block(block) => {
-                let kind = self.block(&mut block.block);
+                let kind = self.block(&mut block.block, wanted);
                 ends.push(kind.clone());
                 kind
             }
             other => {
-                let kind = self.expr(other);
+                let kind = self.value(other, wanted);
                 ends.push(kind.clone());
                 kind
             }
         }
     }
 
-    /// Makes the branches that refer to a tensor return a tensor, like those that call an op.
-    fn own_ends(&mut self, expr: &mut Expr, ends: &mut impl Iterator<Item = Kind>) {
+    /// Makes the branches that refer to a tensor return a tensor, like those that call an op. `to` is the kind of all branches, `ends`
+    /// are the kinds of each.
+    fn own_ends(&mut self, expr: &mut Expr, to: &Kind, ends: &mut impl Iterator<Item = Kind>) {
         match expr {
             Expr::If(branch) => {
-                self.own_end(&mut branch.then_branch, ends);
+                self.own_end(&mut branch.then_branch, to, ends);
                 if let Some((_, otherwise)) = &mut branch.else_branch {
-                    self.own_ends(otherwise, ends);
+                    self.own_ends(otherwise, to, ends);
                 }
             }
-            Expr::Match(each) => each.arms.iter_mut().for_each(|arm| match (&mut *arm.body, ends.next()) {
-                (Expr::Block(block), Some(Kind::Tensor)) => {
-                    self.own_end(&mut block.block, &mut std::iter::once(Kind::Tensor));
-                }
-                (body, Some(Kind::Tensor)) => self.own(body),
-                _ => {}
+            Expr::Match(each) => each.arms.iter_mut().for_each(|arm| match &mut *arm.body {
+                Expr::Block(block) => self.own_end(&mut block.block, to, ends),
+                body => self.own_as(body, to, &ends.next().unwrap_or(Kind::Other)),
             }),
-            Expr::Block(block) => self.own_end(&mut block.block, ends),
+            Expr::Block(block) => self.own_end(&mut block.block, to, ends),
             _ => {}
         }
     }
 
-    fn own_end(&mut self, block: &mut Block, ends: &mut impl Iterator<Item = Kind>) {
-        if let (Some(Kind::Tensor), Some(Stmt::Expr(end, None))) = (ends.next(), block.stmts.last_mut()) {
-            self.own(end);
+    fn own_end(&mut self, block: &mut Block, to: &Kind, ends: &mut impl Iterator<Item = Kind>) {
+        if let (Some(kind), Some(Stmt::Expr(end, None))) = (ends.next(), block.stmts.last_mut()) {
+            self.own_as(end, to, &kind);
+        }
+    }
+
+    /// Replaces references to tensors by tensors, where the kind `to` has tensors.
+    fn own_as(&mut self, expr: &mut Expr, to: &Kind, kind: &Kind) {
+        match (to, kind, expr) {
+            (Kind::New, Kind::Tensor, expr) => self.own(expr),
+            (Kind::Tuple(to), Kind::Tuple(kinds), Expr::Tuple(tuple)) => {
+                let parts = tuple.elems.iter_mut().zip(to).zip(kinds);
+                parts.for_each(|((part, to), kind)| self.own_as(part, to, kind));
+            }
+            _ => {}
         }
     }
 
     /// Lowers a closure. `kinds` are those of its arguments, as far as they are known.
-    fn closure(&mut self, closure: &mut ExprClosure, kinds: &[Kind]) -> Kind {
+    /// `wanted` is that of the closure.
+    fn closure(&mut self, closure: &mut ExprClosure, kinds: &[Kind], wanted: &Kind) -> Kind {
         let around = std::mem::take(&mut self.may_fail);
+        let returned = match (&closure.output, wanted) {
+            (ReturnType::Default, Kind::Fn(wanted)) => (**wanted).clone(),
+            (output, _) => Kind::of_output(output),
+        };
+        let returned_around = std::mem::replace(&mut self.returned, returned.clone());
         let tail = match &*closure.body {
             Expr::Block(block) => tail(&block.block),
             body => Some(body.clone()),
@@ -567,8 +688,9 @@ impl Lowering {
             for (i, pattern) in closure.inputs.iter().enumerate() {
                 this.bind(pattern, kinds.get(i).cloned().unwrap_or(Kind::Other));
             }
-            this.expr(&mut closure.body)
+            this.value(&mut closure.body, &returned)
         });
+        self.returned = returned_around;
         self.result("closure", &closure.output, &kind, tail);
         if std::mem::replace(&mut self.may_fail, around)
             && matches!((&closure.output, &kind), (ReturnType::Default, Kind::Result(_)))
@@ -592,7 +714,7 @@ impl Lowering {
             kinds.push(match arg {
                 Expr::Closure(closure) => {
                     let given = container::closure_arguments(receiver, &name, &kinds);
-                    self.closure(closure, &given)
+                    self.closure(closure, &given, &Kind::Other)
                 }
                 arg => self.expr(arg),
             });
@@ -611,7 +733,7 @@ impl VisitMut for Lowering {
         self.expr(expr);
     }
     fn visit_block_mut(&mut self, block: &mut Block) {
-        self.block(block);
+        self.block(block, &Kind::Other);
     }
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
 }
@@ -652,15 +774,14 @@ fn operand(expr: &Expr) -> TokenStream {
     }
 }
 
-/// The patterns of several outputs: `(a, b)` or `[a, b]`.
-fn outputs(pattern: &Pat) -> Option<Vec<Pat>> {
-    let elems = match pattern {
-        Pat::Tuple(tuple) => &tuple.elems,
-        Pat::Slice(slice) => &slice.elems,
-        _ => return None,
-    };
-    let is_known = !elems.iter().any(|pattern| matches!(pattern, Pat::Rest(_)));
-    is_known.then(|| elems.iter().cloned().collect())
+/// The outputs of an op that are a value of the wanted kind, and their kind.
+fn outputs(wanted: &Kind) -> (Outputs, Kind) {
+    match wanted {
+        Kind::Tuple(parts) => (Outputs::Tuple(parts.len()), Kind::Tuple(vec![Kind::New; parts.len()])),
+        Kind::Array(parts) => (Outputs::Array(parts.len()), Kind::Array(vec![Kind::New; parts.len()])),
+        Kind::List(_) | Kind::Outputs => (Outputs::All, Kind::Outputs),
+        _ => (Outputs::One, Kind::New),
+    }
 }
 
 /// The name of the op of a path: `linalg::qr` for `ops::linalg::qr`. `None` for other paths, such as `ops::linalg::qr::call`.

@@ -173,6 +173,13 @@ impl OpName {
 
     /// As `call`, for an op with `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
+        self.call_all(args, keywords)?.try_into().map_err(|v: Vec<Tensor>| {
+            Error::type_(format!("op '{}' returns {}, expected {N}", self.name, counted(v.len(), "tensor")))
+        })
+    }
+
+    /// As `call`, for an op with any number of outputs.
+    pub fn call_all(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Vec<Tensor>> {
         let lists: Vec<Vec<*mut abi::Tensor>> =
             args.iter()
                 .chain(keywords.iter().map(|(_, value)| value))
@@ -188,9 +195,6 @@ impl OpName {
         let positional: Vec<abi::Arg> = args.iter().zip(&lists).map(lend).collect();
         let named: Vec<abi::Arg> = keywords.iter().map(|(_, v)| v).zip(&lists[args.len()..]).map(lend).collect();
         let names: Vec<Str> = keywords.iter().map(|(name, _)| Str::of(name)).collect();
-        let outputs = self.get()?.call(&positional, &names, &named, MOST)?;
-        outputs.try_into().map_err(|v: Vec<Tensor>| {
-            Error::type_(format!("op '{}' returns {}, expected {N}", self.name, counted(v.len(), "tensor")))
-        })
+        self.get()?.call(&positional, &names, &named, MOST)
     }
 }

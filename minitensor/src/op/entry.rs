@@ -18,8 +18,20 @@ pub struct CallsEntry {
     pub caller: &'static str,
     /// Where it is defined.
     pub location: Location,
-    /// The names of the ops.
-    pub calls: &'static [&'static str],
+    /// The calls.
+    pub calls: &'static [Called],
+}
+
+/// A call of an op by name, without the values of its arguments.
+pub struct Called {
+    /// The name of the op.
+    pub op: &'static str,
+    /// The number of positional arguments.
+    pub positional: usize,
+    /// The names of the other arguments.
+    pub keywords: &'static [&'static str],
+    /// The number of outputs that the caller takes. `None` if it takes any number.
+    pub outputs: Option<usize>,
 }
 inventory::collect!(CallsEntry);
 

@@ -20,7 +20,7 @@ pub(crate) mod program;
 pub use build::{CustomOp, GradientFunction};
 pub use call::{Arg, Arithmetic, Call, CoreShapes, Dim, Dims, Outputs, Predicate, Relation, Value, bind, infer, slots};
 pub use def::*;
-pub use entry::{CallsEntry, KernelEntry, OpEntry};
+pub use entry::{Called, CallsEntry, KernelEntry, OpEntry};
 pub use kernel::*;
 pub use program::ProgramFn;
 

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::build::CustomOp;
-use super::def::{Body, OpDef, OpRef};
-use super::entry::{CallsEntry, KernelEntry, OpEntry};
+use super::call::slots;
+use super::def::{Arity, Body, OpDef, OpRef, Role};
+use super::entry::{Called, CallsEntry, KernelEntry, OpEntry};
 use super::kernel::Kernels;
 use super::program::ProgramFn;
 use super::variants::Variants;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::fork::lock::try_write;
 use crate::tensor::DeviceKind;
 use minitensor_schema::name::check_registered;
@@ -73,8 +74,15 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
         }
     }
     for entry in inventory::iter::<CallsEntry> {
-        for name in entry.calls.iter().filter(|name| !table.names.contains_key(**name)) {
-            conflict(unknown_call(&table.names, entry, name));
+        for called in entry.calls {
+            match table.names.get(called.op) {
+                None => conflict(unknown_call(&table.names, entry, called.op)),
+                Some(Entry { op, .. }) => {
+                    if let Err(error) = check_call(op, called) {
+                        conflict(error.context(format!("{}, by {}", entry.caller, entry.location)));
+                    }
+                }
+            }
         }
     }
     RwLock::new(table)
@@ -87,6 +95,26 @@ fn unknown_call(names: &Names, entry: &CallsEntry, name: &str) -> Error {
     };
     let CallsEntry { caller, location, .. } = entry;
     Error::value(format!("{caller}, by {location}, calls '{name}', but there is no op with this name; {help}"))
+}
+
+/// Checks what is known of a call before it is made: the names of its arguments, and the number of outputs.
+fn check_call(op: &OpDef, called: &Called) -> Result<()> {
+    let slots = slots(op, called.positional, called.keywords)?;
+    let required = op.inputs.iter().map(|input| input.arity != Arity::Optional);
+    let required = required.chain(op.attr_order().into_iter().map(|i| op.attrs[i].default.is_none()));
+    let missing = op.parameters().zip(required).zip(&slots).find(|((_, is_required), slot)| *is_required && slot.is_none());
+    if let (Some(((name, _), _)), true) = (missing, called.positional + called.keywords.len() > 0) {
+        return Err(op.missing(name));
+    }
+    let returned = op.outputs.iter().filter(|output| output.role == Role::Returned).count();
+    match called.outputs {
+        Some(count) if count != returned && !op.gives_list() => Err(Error::type_(format!(
+            "op '{}' returns {}, expected {count}",
+            op.name,
+            counted(returned, "tensor")
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The errors found when the registry was built, such as ops with the same name from different crates.
@@ -180,7 +208,8 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
-/// An error if two crates define an op with the same name, if a kernel is of no op, or if a gradient formula or a body calls an unknown op.
+/// An error if two crates define an op with the same name, if a kernel is of no op, or if a gradient formula or a body calls an unknown op, or calls an
+/// op with wrong arguments.
 pub fn check() -> Result<()> {
     drop(read());
     CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)

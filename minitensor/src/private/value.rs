@@ -111,6 +111,17 @@ pub fn owned(tensor: &Tensor) -> Tensor {
     tensor.clone()
 }
 
+/// One output of an op, by its position.
+///
+/// # Errors
+/// If there are fewer outputs.
+pub fn part(outputs: &[Tensor], at: usize) -> Result<Tensor> {
+    let count = outputs.len();
+    outputs.get(at).cloned().ok_or_else(|| {
+        Error::type_(format!("an op returns {}, so it has no output {at}", crate::error::counted(count, "tensor")))
+    })
+}
+
 /// One part of `x[(.., 0, 1..n, None)]`.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {

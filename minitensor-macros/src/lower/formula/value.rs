@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::Writer;
 use crate::ast::{Arity, text};
 use crate::hygiene::quote;
-use crate::lower::call;
+use crate::lower::call::{self, Outputs};
 
 impl Writer<'_> {
     /// `let a = x;`
@@ -24,7 +24,7 @@ impl Writer<'_> {
                 quote!(let #pattern = (#(#values),*);)
             }
             Bound::Outputs(call) => {
-                let call = self.call(call, Some(bound.names.len()));
+                let call = self.call(call, Outputs::Array(bound.names.len()));
                 let inside = Extent { start: bound.pattern.start + 1, end: bound.pattern.end - 1 };
                 let names = self.source.rust(inside, &[]);
                 quote!(let [#names] = #call;)
@@ -99,7 +99,7 @@ impl Writer<'_> {
                     .collect();
                 quote!(match #of { #(#arms)* })
             }
-            _ => self.call(node, None),
+            _ => self.call(node, Outputs::One),
         }
     }
 
@@ -111,13 +111,12 @@ impl Writer<'_> {
         quote!(#(#lets)* #value)
     }
 
-    /// The call of an op. With `count` it returns this number of tensors.
-    fn call(&mut self, node: &ResolvedExpr, count: Option<usize>) -> TokenStream {
+    fn call(&mut self, node: &ResolvedExpr, outputs: Outputs) -> TokenStream {
         let ResolvedKind::Call { op, op_at, args, keywords } = &node.kind else { return self.known(node) };
         let args: Vec<_> = args.iter().map(|arg| self.argument(arg)).collect();
         let keywords: Vec<_> = keywords.iter().map(|(name, value)| (name.clone(), self.argument(value))).collect();
-        let op = self.calls.op(op, self.source.span(op_at.start));
-        call::call(&op, &args, &keywords, count, self.source.span(node.at.start))
+        let (op_span, span) = (self.source.span(op_at.start), self.source.span(node.at.start));
+        self.calls.call(op, op_span, &args, &keywords, outputs, span)
     }
 
     /// The Rust source, with the properties of tensors replaced.
@@ -140,7 +139,7 @@ impl Writer<'_> {
                 replaced.push((node.at, tokens));
             }
             ResolvedKind::Call { .. } => {
-                let tokens = self.call(node, None);
+                let tokens = self.call(node, Outputs::One);
                 replaced.push((node.at, tokens));
             }
             _ => node.parts().into_iter().for_each(|part| self.replace(part, replaced)),

@@ -1,16 +1,18 @@
 //! [`Kind`]: the kind of a value in a body over whole tensors, as far as the macro can infer it.
 
-use syn::{GenericArgument, PathArguments, ReturnType, Type};
+use syn::{GenericArgument, Pat, PathArguments, ReturnType, Type};
 
 /// The kind of a value, as far as it is certain. References do not matter, except for the tensors themselves.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum Kind {
     /// A tensor, or a reference to one.
     Tensor,
     /// A value of the type `Tensor`.
     New,
-    /// The outputs of an op, as an array.
+    /// All outputs of an op, as a vector of which a part is taken.
     Outputs,
+    /// An array of these values.
+    Array(Vec<Kind>),
     Option(Box<Kind>),
     Result(Box<Kind>),
     /// A slice, vector, array or iterator.
@@ -18,6 +20,9 @@ pub enum Kind {
     Tuple(Vec<Kind>),
     /// A closure that returns such a value.
     Fn(Box<Kind>),
+    /// No value: the expression leaves the function, closure or loop.
+    Never,
+    #[default]
     Other,
 }
 
@@ -31,6 +36,29 @@ impl Kind {
             Kind::Option(inner) | Kind::Result(inner) | Kind::List(inner) | Kind::Fn(inner) => inner.has_tensor(),
             Kind::Tuple(parts) => parts.iter().any(Kind::has_tensor),
             kind => kind.is_tensor(),
+        }
+    }
+
+    /// Whether it is a tensor, or a tuple or a list of these that an op may return.
+    pub fn is_tensors(&self) -> bool {
+        match self {
+            Kind::Tuple(parts) => parts.iter().any(Kind::is_tensors),
+            kind => matches!(kind, Kind::New | Kind::Outputs | Kind::Array(_)),
+        }
+    }
+
+    /// Whether it holds several tensors of which an op may return each.
+    pub fn is_several(&self) -> bool {
+        matches!(self, Kind::Tuple(_) | Kind::Array(_) | Kind::List(_) | Kind::Outputs)
+    }
+
+    /// Whether a value of this kind has one tensor where `wanted` has several.
+    pub fn is_less_than(&self, wanted: &Kind) -> bool {
+        match (self, wanted) {
+            (Kind::Result(own), Kind::Result(wanted))
+            | (Kind::Option(own), Kind::Option(wanted))
+            | (Kind::Fn(own), Kind::Fn(wanted)) => own.is_less_than(wanted),
+            (own, wanted) => own.is_tensor() && wanted.is_several(),
         }
     }
 
@@ -64,6 +92,26 @@ impl Kind {
         }
     }
 
+    /// The kind of the values that a pattern takes apart.
+    pub fn of_pattern(pattern: &Pat) -> Kind {
+        let each = |patterns: &mut dyn Iterator<Item = &Pat>| patterns.map(Kind::of_pattern).collect::<Vec<_>>();
+        let has_rest = |pattern: &Pat| {
+            matches!(pattern, Pat::Rest(_)) || matches!(pattern, Pat::Ident(part) if part.subpat.is_some())
+        };
+        match pattern {
+            Pat::Type(pattern) => Kind::of_type(&pattern.ty),
+            Pat::Paren(pattern) => Kind::of_pattern(&pattern.pat),
+            Pat::Guard(pattern) => Kind::of_pattern(&pattern.pat),
+            Pat::Tuple(tuple) if !tuple.elems.iter().any(has_rest) => Kind::Tuple(each(&mut tuple.elems.iter())),
+            Pat::Slice(slice) if !slice.elems.iter().any(has_rest) => Kind::Array(each(&mut slice.elems.iter())),
+            Pat::TupleStruct(pattern) if pattern.elems.len() == 1 => {
+                let inside = Box::new(Kind::of_pattern(&pattern.elems[0]));
+                if pattern.path.is_ident("Some") { Kind::Option(inside) } else { Kind::Result(inside) }
+            }
+            _ => Kind::Other,
+        }
+    }
+
     pub fn of_output(output: &ReturnType) -> Kind {
         if let ReturnType::Type(_, ty) = output { Kind::of_type(ty) } else { Kind::Other }
     }
@@ -83,21 +131,32 @@ impl Kind {
 
     /// A value of a list.
     pub fn item(&self) -> Kind {
-        if let Kind::List(item) = self { (**item).clone().referred() } else { Kind::Other }
+        match self {
+            Kind::List(item) => (**item).clone().referred(),
+            Kind::Outputs => Kind::New,
+            _ => Kind::Other,
+        }
     }
 
-    /// A part of a tuple, or a value of a list.
+    /// A part of a tuple or an array, or a value of a list.
     pub fn part(&self, at: usize) -> Kind {
-        if let Kind::Tuple(parts) = self { parts.get(at).cloned().unwrap_or(Kind::Other) } else { self.item() }
+        match self {
+            Kind::Tuple(parts) | Kind::Array(parts) => parts.get(at).cloned().unwrap_or(Kind::Other),
+            list => list.item(),
+        }
     }
 
     /// The kind of an `if` with these two branches.
     pub fn join(self, other: Kind) -> Kind {
         match (self, other) {
-            (a, b) if a == b => a,
+            (a, b) if a == b || b == Kind::Never => a,
+            (Kind::Never, b) => b,
             (a, b) if a.is_tensor() && b.is_tensor() => Kind::New,
             (Kind::Option(a), Kind::Option(b)) => Kind::Option(Box::new(a.join(*b))),
             (Kind::Result(a), Kind::Result(b)) => Kind::Result(Box::new(a.join(*b))),
+            (Kind::Tuple(a), Kind::Tuple(b)) if a.len() == b.len() => {
+                Kind::Tuple(a.into_iter().zip(b).map(|(a, b)| a.join(b)).collect())
+            }
             _ => Kind::Other,
         }
     }

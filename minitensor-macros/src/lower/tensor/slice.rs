@@ -2,7 +2,6 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
-use syn::spanned::Spanned;
 use syn::{Expr, ExprIndex, RangeLimits};
 
 use super::{Lowering, operand};
@@ -29,10 +28,9 @@ impl Lowering {
     }
 
     fn part(&mut self, part: &mut Expr) -> TokenStream {
-        let span = part.span();
         match part {
             Expr::Path(path) if path.path.is_ident("None") => {
-                self.calls.op("unsqueeze", span);
+                self.calls.note("unsqueeze");
                 quote!(__private::Part::New)
             }
             Expr::Range(range) if range.start.is_none() && range.end.is_none() => quote!(__private::Part::Rest),
@@ -40,7 +38,7 @@ impl Lowering {
                 if let RangeLimits::Closed(sign) = &range.limits {
                     self.error(sign, &messages::SLICE_CLOSED, &[]);
                 }
-                self.calls.op("slice", span);
+                self.calls.note("slice");
                 let (start, end) = (self.bound(range.start.as_deref_mut()), self.bound(range.end.as_deref_mut()));
                 quote!(__private::Part::Range(#start, #end))
             }
@@ -50,8 +48,8 @@ impl Lowering {
                 if self.expr(at).is_tensor() {
                     self.error(tokens, &messages::SLICE_TENSOR, &[&shown]);
                 }
-                self.calls.op("slice", span);
-                self.calls.op("squeeze", span);
+                self.calls.note("slice");
+                self.calls.note("squeeze");
                 let at = position(at);
                 quote!(__private::Part::At(#at))
             }

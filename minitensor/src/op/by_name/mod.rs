@@ -47,10 +47,15 @@ impl OpName {
 
     /// Calls an op of `N` outputs.
     pub fn call_many<const N: usize>(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<[Tensor; N]> {
-        let op = self.get()?;
-        let (inputs, attrs) = bind(op, args, keywords)?;
-        dispatch(op, &inputs, &attrs)?.into_vec().try_into().map_err(|v: Vec<Tensor>| {
+        self.call_all(args, keywords)?.try_into().map_err(|v: Vec<Tensor>| {
             Error::type_(format!("op '{}' returns {}, expected {N}", self.name, counted(v.len(), "tensor")))
         })
+    }
+
+    /// Calls an op of any number of outputs.
+    pub fn call_all(&self, args: &[Value<'_>], keywords: &[(&str, Value<'_>)]) -> Result<Vec<Tensor>> {
+        let op = self.get()?;
+        let (inputs, attrs) = bind(op, args, keywords)?;
+        Ok(dispatch(op, &inputs, &attrs)?.into_vec())
     }
 }
