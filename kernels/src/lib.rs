@@ -35,6 +35,7 @@ pub use linalg::{matmul, matmul_of_pairs};
 pub use map::{Load, Map, Store, map};
 pub use memory::{LARGE, contiguous, copy, copy_plane};
 pub use num_complex::Complex;
+pub use number::cartesian;
 pub use number::{Cast, Const, Dual, Element, Field, Float, Int, Machine, Mask, Num, Real, Truth, lit};
 pub use reduce::{columns, rows, scan};
 pub use row::Row;

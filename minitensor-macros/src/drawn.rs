@@ -32,7 +32,7 @@ enum Kind {
 }
 
 /// The attributes of parameters.
-const WORDS: [&str; 3] = ["position", "uniform", "normal"];
+pub const WORDS: [&str; 3] = ["position", "uniform", "normal"];
 /// The clauses that both ops have. The one that makes the numbers checks shapes and conditions, too, so that errors have its name.
 const OF_BOTH: [&str; 3] = ["crate", "shape", "where"];
 
@@ -305,7 +305,7 @@ fn is_integer(axis: &Expr, integers: &[Ident]) -> bool {
 }
 
 /// The clauses of an attribute. A wrong clause is reported where all are parsed.
-fn clauses(attr: TokenStream) -> Vec<(String, TokenStream)> {
+pub fn clauses(attr: TokenStream) -> Vec<(String, TokenStream)> {
     let mut clauses: Vec<(String, TokenStream)> = vec![];
     let tokens: Vec<TokenTree> = attr.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {

@@ -9,6 +9,10 @@ use crate::hygiene::quote;
 
 pub use minitensor_schema::dtype::{Bound, DType, DTypeSet};
 
+/// The bound of complex numbers in a body, `Complex<T>`.
+pub const COMPLEX: Bound =
+    Bound { name: "Complex", dtypes: DTypeSet::of(&[DType::C64, DType::C128]), is_ordered: false };
+
 /// The dtype that a type, or a word of the `dtype` clause, names: `f32`, `c64`, `Complex<f32>`.
 pub fn of(ty: &Type) -> Option<DType> {
     DType::of_rust(&quote!(#ty).to_string().replace(' ', ""))

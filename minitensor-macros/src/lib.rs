@@ -9,6 +9,7 @@ mod ast;
 mod attr_enum;
 mod body;
 mod check;
+mod complex;
 mod diag;
 mod drawn;
 mod dtype;
@@ -178,6 +179,14 @@ fn op(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Expands a definition. The struct has the name of the function, or another one.
 fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ident>) -> TokenStream {
     let mut diag = diag::Diag::default();
+    let complex = complex::Complex::of(&attr, &function, &mut diag);
+    if !diag.is_empty() {
+        return kept(without_body(function), diag);
+    }
+    if let Some(complex) = complex {
+        diag.finish();
+        return definition_of_complex(&complex, &function);
+    }
     let drawn = drawn::Drawn::take(&attr, &mut function, &mut diag);
     if let Some(drawn) = &drawn {
         attr = drawn.clauses();
@@ -209,6 +218,33 @@ fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ide
     let composite = composite.map(|((attr, function), ident)| definition(attr, function, Some(ident)));
     let own = expand::op(op, lowered, &runtime);
     quote!(#own #composite)
+}
+
+/// Expands a definition with complex and real numbers.
+fn definition_of_complex(complex: &complex::Complex, function: &ItemFn) -> TokenStream {
+    let mut diag = diag::Diag::default();
+    let (attr, parts) = complex.of_parts(function);
+    let (clauses, op) = parse::op(attr, parts, &mut diag);
+    let runtime = runtime::path(clauses.runtime.as_ref());
+    let Some(mut op) = op else { return kept(without_body(function.clone()), diag) };
+    check::op(&op, &clauses, &mut diag);
+    let mut own = function.clone();
+    parse::strip_defaults(&mut own);
+    // The function is lowered like a helper.
+    if let (_, Some(Helper::Numbers(head))) = parse::helper::head(TokenStream::new(), &own, &mut diag) {
+        own = lower::function(&own, &head, &runtime, &mut diag);
+    }
+    op.name = complex.name_of_parts(function);
+    op.type_name = quote::format_ident!("__{}_given", ast::text(&function.sig.ident));
+    let (attr, composite) = complex.of_tensors(function, &op, &runtime, &mut diag);
+    let lowered = lower::op(&op, &runtime, &mut diag);
+    if !diag.is_empty() {
+        return kept(without_body(function.clone()), diag);
+    }
+    diag.finish();
+    let composite = definition(attr, composite, Some(function.sig.ident.clone()));
+    let parts = expand::op(op, lowered, &runtime);
+    quote!(#own #parts #composite)
 }
 
 /// The body of a wrong definition may not be valid Rust, so rustc would report further errors.

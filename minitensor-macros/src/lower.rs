@@ -56,7 +56,7 @@ pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Dia
         true => machine_bounds(head, rt, &mut lowered),
         false => {
             uniforms(head, &mut lowered);
-            one_mask(&head.generics, rt, &mut lowered);
+            one_mask(head.variables(), rt, &mut lowered);
         }
     }
     // Inlining compiles the function for the SIMD level of each kernel.

@@ -1,5 +1,6 @@
 //! Numbers: the traits that bodies are written in, and the types that implement them.
 
+pub mod cartesian;
 mod cast;
 mod complex;
 mod dual;

@@ -1,9 +1,9 @@
 //! Types of expressions, where they are certain. They allow errors about operands before rustc sees the expansion.
 
-use syn::{BinOp, Expr, ExprLit, Lit, Pat, Stmt, Type, UnOp};
+use syn::{BinOp, Expr, ExprLit, Lit, Member, Pat, Stmt, Type, UnOp};
 
-use super::methods::{MASKS, METHODS, ROW_METHODS, renamed};
-use super::{Head, Scopes};
+use super::methods::{COMPLEX_ITEMS, COMPLEX_PARTS, MASKS, METHODS, ROW_METHODS, renamed};
+use super::{Head, Scopes, ValueKind};
 use crate::ast::spelling;
 
 /// The type of an expression.
@@ -26,14 +26,31 @@ pub enum Certain {
 /// The type of an expression as written, if the names in scope and the methods of elements determine it.
 pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
     let of = |expr: &Expr| of(expr, scopes, head);
+    // A number beside a complex one is complex. Beside an unknown value, only a complex number is certain.
+    let is_open = |expr: &Expr| head.complex.is_some() && !matches!(expr, Expr::Lit(_));
     let elements = |a: &Expr, b: &Expr| match (of(a), of(b)) {
+        (Some(Certain::Element(_)), Some(Certain::Element(j))) if head.is_complex(j) => Some(j),
+        (Some(Certain::Element(i)), None) if is_open(b) && !head.is_complex(i) => None,
+        (None, Some(Certain::Element(j))) if is_open(a) && !head.is_complex(j) => None,
         (Some(Certain::Element(i)), _) | (None, Some(Certain::Element(i))) => Some(i),
         _ => None,
     };
     match expr {
         Expr::Paren(inner) => of(&inner.expr),
         Expr::Group(inner) => of(&inner.expr),
-        Expr::Path(path) => path.path.get_ident().and_then(|name| scopes.get(name)?.certain),
+        Expr::Path(path) => {
+            let binding = path.path.get_ident().and_then(|name| scopes.get(name))?;
+            binding.certain.or(match binding.value {
+                ValueKind::Data(Some(i)) if head.is_complex(i) => Some(Certain::Element(i)),
+                _ => None,
+            })
+        }
+        Expr::Field(field) => match (&field.member, of(&field.base)?) {
+            (Member::Named(part), Certain::Element(i)) if head.is_complex(i) && (part == "re" || part == "im") => {
+                Some(Certain::Element(head.part(i)))
+            }
+            _ => None,
+        },
         Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => Some(Certain::Rust("a text")),
         Expr::Unary(unary) => match (unary.op, of(&unary.expr)?) {
             (UnOp::Neg(_), element @ Certain::Element(_)) => Some(element),
@@ -46,7 +63,15 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
                 elements(&binary.left, &binary.right).map(Certain::Element)
             }
             BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_) => {
-                elements(&binary.left, &binary.right).map(Certain::Mask)
+                // A comparison is certain even if the other operand is not.
+                let compared = elements(&binary.left, &binary.right).or_else(|| {
+                    let sides = head.complex.map(|_| (of(&binary.left), of(&binary.right)));
+                    match sides? {
+                        (Some(Certain::Element(i)), _) | (_, Some(Certain::Element(i))) => Some(i),
+                        _ => None,
+                    }
+                });
+                compared.map(|i| Certain::Mask(head.part(i)))
             }
             BinOp::And(_) | BinOp::Or(_) => match (of(&binary.left), of(&binary.right)) {
                 (Some(mask @ Certain::Mask(_)), _) | (_, Some(mask @ Certain::Mask(_))) => Some(mask),
@@ -60,7 +85,13 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
             if ROW_METHODS.contains(&(name.as_str(), call.args.len())) {
                 return Some(Certain::Element(i));
             }
-            result(renamed(&name, call.args.len()), i)
+            if head.is_complex(i) && COMPLEX_PARTS.contains(&name.as_str()) {
+                return Some(Certain::Element(head.part(i)));
+            }
+            result(renamed(&name, call.args.len()), i).map(|certain| match certain {
+                Certain::Mask(i) => Certain::Mask(head.part(i)),
+                certain => certain,
+            })
         }
         Expr::Call(call) => {
             let Expr::Path(path) = &*call.func else { return None };
@@ -68,6 +99,7 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
             let i = head.generics.iter().position(|g| g.ident == variable.ident)?;
             match name.ident.to_string().as_str() {
                 "any" | "all" => Some(Certain::Mask(i)),
+                name if head.is_complex(i) && COMPLEX_ITEMS.contains(&name) => Some(Certain::Element(i)),
                 name => result(name, i),
             }
         }
@@ -107,7 +139,7 @@ pub fn declared(pattern: &Pat, head: &Head) -> Option<Certain> {
 /// `T`, `T::Mask`
 pub fn of_type(ty: &Type, head: &Head) -> Option<Certain> {
     let spelled = spelling(ty);
-    head.generics.iter().enumerate().find_map(|(i, g)| match spelled.strip_prefix(&g.ident.to_string())? {
+    (0..head.generics.len()).find_map(|i| match spelled.strip_prefix(&head.spelled(i))? {
         "" => Some(Certain::Element(i)),
         "::Mask" => Some(Certain::Mask(i)),
         _ => None,

@@ -118,6 +118,18 @@ pub const ROW_FUNCTIONS: &[&str] = &[
 /// The methods that return two elements.
 pub const PAIRS: &[(&str, &[&str])] = &[("Field", &["sin_cos", "sigmoid_and_slope"])];
 
+/// The methods of complex numbers that return real ones.
+pub const COMPLEX_PARTS: &[&str] = &["re", "im", "abs", "arg", "norm_sqr"];
+
+/// The functions of complex numbers that return one, from real numbers.
+pub const COMPLEX_ITEMS: &[&str] = &["new", "from", "from_polar", "i"];
+
+/// Whether complex numbers have a method of elements.
+pub fn is_complex(name: &str) -> bool {
+    let is_of_both = matches!(bound_of(name), Some("Element" | "Num" | "Field"));
+    is_of_both || COMPLEX_PARTS.contains(&name) || matches!(name, "isnan" | "isinf" | "isfinite")
+}
+
 /// Whether a name is a method of elements.
 pub fn is_known(name: &str) -> bool {
     bound_of(name).is_some()

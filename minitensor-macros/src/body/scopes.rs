@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
+use proc_macro2::TokenStream;
+use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{Expr, Ident, Pat, PatIdent, Path};
 
 use super::{Certain, ValueKind};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, text};
+use crate::hygiene::quote;
 
 /// What the signature of a function says about its body.
 pub struct Head {
@@ -21,6 +24,8 @@ pub struct Head {
     pub certain: Vec<(Ident, Certain)>,
     /// The types of the returned data, if the function returns only data.
     pub returned: Option<Vec<Elem>>,
+    /// The dtype variable `T` of the complex numbers `Complex<T>`, if there are some. Their type is then the last of `generics`.
+    pub complex: Option<usize>,
 }
 
 impl Head {
@@ -60,7 +65,35 @@ impl Head {
             certain: certain(op),
             dims: op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name.to_owned()).collect(),
             returned: returns.then_some(returned),
+            complex: None,
         }
+    }
+
+    /// The dtype variables of the function.
+    pub fn variables(&self) -> &[Generic] {
+        &self.generics[..self.generics.len() - usize::from(self.complex.is_some())]
+    }
+
+    /// Whether the position is that of `Complex<T>`.
+    pub fn is_complex(&self, at: usize) -> bool {
+        self.complex.is_some() && at == self.variables().len()
+    }
+
+    /// The dtype variable of the parts of a number, and of a comparison of such numbers.
+    pub fn part(&self, at: usize) -> usize {
+        self.complex.filter(|_| self.is_complex(at)).unwrap_or(at)
+    }
+
+    /// `T`, `Complex<T>`
+    pub fn spelled(&self, at: usize) -> String {
+        let name = |at: usize| text(&self.generics[at].ident);
+        if self.is_complex(at) { format!("Complex<{}>", name(self.part(at))) } else { name(at) }
+    }
+
+    /// The same for the expansion.
+    pub fn ty(&self, at: usize, rt: &TokenStream) -> TokenStream {
+        let part = &self.generics[self.part(at)].ident;
+        if self.is_complex(at) { quote!(#rt::Complex<#part>) } else { part.to_token_stream() }
     }
 
     /// Whether the body runs at machine numbers only, so that comparisons and `if` are those of Rust.

@@ -79,7 +79,12 @@ impl<'a> Lowering<'a> {
 
     /// The dtype variable of a literal if nothing else determines it: the only one.
     fn only_variable(&self) -> Option<usize> {
-        (self.head.generics.len() == 1).then_some(0)
+        (self.head.variables().len() == 1).then_some(0)
+    }
+
+    /// As `only_variable`, for a value that may be complex.
+    fn only_type(&self) -> Option<usize> {
+        self.only_variable().filter(|_| self.head.complex.is_none())
     }
 
     /// Converts a static value to an element or a mask.
@@ -91,8 +96,7 @@ impl<'a> Lowering<'a> {
         let span = expr.span();
         let bare = without_parens(expr);
         let (Elem::Generic(i) | Elem::Mask(i)) = to else { return };
-        let generic = &self.head.generics[i];
-        let variable = &generic.ident;
+        let (generic, variable) = (&self.head.generics[i], self.head.ty(i, rt));
         if let Elem::Mask(_) = to {
             let mask = quote_spanned!(span=> <<#variable as #rt::Element>::Mask as #rt::Mask>::constant(#bare));
             *expr = Expr::Verbatim(mask);
@@ -101,7 +105,7 @@ impl<'a> Lowering<'a> {
         if !generic.bound.dtypes.intersection(DTypeSet::INT).is_empty()
             && let Some(literal) = fraction(expr)
         {
-            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, variable, variable]);
+            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &variable, &variable]);
             return;
         }
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));
@@ -127,7 +131,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn variables(&self) -> String {
-        let names: Vec<_> = self.head.generics.iter().map(|g| format!("`{}`", g.ident)).collect();
+        let names: Vec<_> = self.head.variables().iter().map(|g| format!("`{}`", g.ident)).collect();
         names.join(" or ")
     }
 
@@ -220,6 +224,11 @@ impl<'a> Lowering<'a> {
             Expr::Assign(assign) => {
                 let left = self.value(&mut assign.left, None);
                 self.assigned(&assign.left, left, &mut assign.right);
+                if left == ValueKind::Data(None) && self.head.complex.is_some() && is_literal(&assign.right) {
+                    // rustc infers whether the variable is complex.
+                    let (rt, bare) = (self.rt, &assign.right);
+                    *assign.right = Expr::Verbatim(quote_spanned!(assign.right.span()=> #rt::lit(#bare)));
+                }
                 ValueKind::Static
             }
             Expr::Call(_) | Expr::MethodCall(_) => self.call(expr),
@@ -233,6 +242,12 @@ impl<'a> Lowering<'a> {
                 _ => ValueKind::Static,
             },
             Expr::Reference(inner) => self.value(&mut inner.expr, None),
+            Expr::Field(_) if matches!(self.certain(expr), Some(Certain::Element(_))) => {
+                let part = self.certain(expr);
+                let Expr::Field(inner) = expr else { return ValueKind::Static };
+                self.value(&mut inner.base, None);
+                if let Some(Certain::Element(i)) = part { ValueKind::Data(Some(i)) } else { ValueKind::Data(None) }
+            }
             Expr::Field(inner) => self.value(&mut inner.base, None),
             Expr::Index(inner) => {
                 self.value(&mut inner.index, None);
@@ -274,8 +289,7 @@ impl<'a> Lowering<'a> {
             }
             Expr::Closure(closure) => {
                 self.scopes.push();
-                let data =
-                    if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
+                let data = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
                 closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
                 self.closures += 1;
                 let around = std::mem::take(&mut self.around);
@@ -369,6 +383,14 @@ impl<'a> Lowering<'a> {
     fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
         if let Expr::Path(path) = place {
             self.unset.retain(|name| !path.path.is_ident(name));
+        }
+        let is_real = matches!(left, ValueKind::Data(Some(i)) if !self.head.is_complex(i)) || left.is_static();
+        if is_real
+            && let Some(Certain::Element(i)) = self.certain(right)
+            && self.head.is_complex(i)
+        {
+            let (at, place, ty) = (right.clone(), shown(place), self.head.spelled(i));
+            return self.mistake(right, &at, &messages::COMPLEX_ASSIGNED, &[&shown(&at), &place, &place, &ty]);
         }
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.

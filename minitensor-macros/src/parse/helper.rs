@@ -1,16 +1,16 @@
 //! The signature of a helper of ops. Any parameter and any return type is allowed; those that hold elements are recognized.
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, format_ident};
 use syn::parse::{ParseStream, Parser};
 use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBound, WherePredicate};
 
 use super::signature::param::{is_bound, tensor, variable};
-use super::signature::{ident_type, known_bound, option};
+use super::signature::{ident_type, known_bound, option, wrapped};
 use crate::ast::{Arity, Core, Elem, Generic, Level, spelling, text};
 use crate::body::{Certain, Head, ValueKind, mentions};
 use crate::diag::{Diag, list, messages};
-use crate::dtype::Bound;
+use crate::dtype::{Bound, COMPLEX};
 use crate::lower::tensor::takes_tensor;
 
 /// The level of a helper.
@@ -64,7 +64,7 @@ fn runtime(input: ParseStream) -> syn::Result<Option<Path>> {
 }
 
 /// The dtype variables, and whether one is bounded by `Machine`.
-fn variables(function: &ItemFn) -> (Vec<Generic>, bool) {
+pub fn variables(function: &ItemFn) -> (Vec<Generic>, bool) {
     let (mut generics, mut is_machine) = (vec![], false);
     for param in &function.sig.generics.params {
         let GenericParam::Type(param) = param else { continue };
@@ -87,7 +87,11 @@ fn variables(function: &ItemFn) -> (Vec<Generic>, bool) {
     (generics, is_machine)
 }
 
-fn of(function: &ItemFn, generics: Vec<Generic>, is_machine: bool) -> Head {
+fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
+    let complex = complex(function, &generics).filter(|_| !is_machine);
+    if complex.is_some() {
+        generics.push(Generic { ident: format_ident!("Complex"), bound: COMPLEX, dtypes: COMPLEX.dtypes });
+    }
     let params: Vec<_> = function
         .sig
         .inputs
@@ -116,7 +120,24 @@ fn of(function: &ItemFn, generics: Vec<Generic>, is_machine: bool) -> Head {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
-    Head { generics, level, params, certain, dims: vec![], returned }
+    Head { generics, level, params, certain, dims: vec![], returned, complex }
+}
+
+/// The dtype variable of the first `Complex<T>` in the signature.
+fn complex(function: &ItemFn, generics: &[Generic]) -> Option<usize> {
+    struct Found<'a>(&'a [Generic], Option<usize>);
+    impl<'a> syn::visit::Visit<'a> for Found<'_> {
+        fn visit_type(&mut self, ty: &'a Type) {
+            let variable = wrapped(ty, "Complex").and_then(|inner| variable(inner, self.0));
+            if let (Some(Elem::Generic(at)), None) = (variable, self.1) {
+                self.1 = Some(at);
+            }
+            syn::visit::visit_type(self, ty);
+        }
+    }
+    let mut found = Found(generics, None);
+    syn::visit::Visit::visit_signature(&mut found, &function.sig);
+    found.1
 }
 
 /// The kind of a parameter.

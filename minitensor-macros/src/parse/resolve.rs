@@ -238,6 +238,9 @@ fn restrict(generic: &mut Generic, types: &[Type], diag: &mut Diag) {
 }
 
 fn elem(ty: &Type, generics: &[Generic], attrs: &[Attribute], diag: &mut Diag) -> Option<Elem> {
+    if let Type::Infer(_) = ty {
+        return Some(Elem::Any);
+    }
     if let Some(dtype) = dtype::of(ty) {
         return Some(Elem::Fixed(dtype));
     }

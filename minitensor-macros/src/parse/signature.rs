@@ -348,13 +348,26 @@ fn is_named(ty: &Type, name: &str) -> bool {
     matches!(ty, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name && s.arguments.is_none()))
 }
 
-fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+pub fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     let Type::Path(path) = ty else { return None };
     type_argument(&path.path.segments.last().filter(|s| s.ident == name)?.arguments)
 }
 
 pub fn option(ty: &Type) -> Option<&Type> {
     wrapped(ty, "Option")
+}
+
+/// `T` for `Complex<T>`.
+pub fn complex_part(ty: &Type) -> Option<&Type> {
+    wrapped(ty, "Complex")
+}
+
+/// The dtype variable `T` of the type `Complex<T>`.
+pub fn variable_of_complex(ty: &Type, generics: &[Generic]) -> Option<usize> {
+    match variable(complex_part(ty)?, generics)? {
+        Elem::Generic(i) => Some(i),
+        _ => None,
+    }
 }
 
 fn result(ty: &Type) -> Option<&Type> {

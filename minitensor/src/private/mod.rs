@@ -1,6 +1,7 @@
 //! Runtime functions that the expansion of `#[custom_op]` calls. Not for hand-written code.
 
 mod cell;
+mod complex;
 mod drawn;
 mod row;
 mod value;
@@ -14,11 +15,13 @@ pub use std::vec;
 pub use std::vec::Vec;
 
 pub use cell::*;
+pub use complex::{joined, optional_parts, parts};
 pub use drawn::Drawn;
 pub use row::*;
 pub use value::*;
 
 pub use inventory;
+pub use minitensor_kernels::cartesian::Complex;
 pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, map};
@@ -32,6 +35,7 @@ pub use crate::impl_custom_op;
 pub use crate::op::*;
 pub use crate::tensor::{Device, Shape, Tensor};
 
+use minitensor_kernels::cartesian::Mixed;
 use ndarray::{ArrayView, ArrayViewMut, Dim as NdDim, ShapeBuilder};
 
 macro_rules! comparisons {
@@ -159,6 +163,23 @@ pub fn negative<T: Num>(x: T) -> T {
 #[inline(always)]
 pub fn divide<T: Field>(x: T, y: T) -> T {
     x.divide(y)
+}
+
+macro_rules! mixed {
+    ($($name:ident),*) => {$(
+        /// An operator on numbers of which either may be complex.
+        #[inline(always)]
+        pub fn $name<A: Mixed<B>, B>(a: A, b: B) -> A::Output {
+            a.$name(b)
+        }
+    )*};
+}
+mixed!(plus, minus, multiplied, divided);
+
+/// An optional complex number, of which both parts are given or none.
+#[inline(always)]
+pub fn optional_complex<T: Float>(re: Option<T>, im: Option<T>) -> Option<Complex<T>> {
+    re.zip(im).map(|(re, im)| Complex::new(re, im))
 }
 
 /// A cotangent times a derivative. The derivative of a holomorphic function is conjugated. A cotangent of 0 contributes 0, even

@@ -6,8 +6,8 @@ use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::Level;
-use crate::body::methods::{DATA_METHODS, renamed};
-use crate::body::{ValueKind, is_compound, levels, mentions};
+use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
+use crate::body::{Certain, ValueKind, is_compound, levels, mentions};
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
@@ -19,8 +19,21 @@ impl Lowering<'_> {
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
             self.assigned(&binary.left, left, &mut binary.right);
+            if let (ValueKind::Data(None), true, real @ Some(_)) = (left, is_literal(&binary.right), self.head.complex)
+            {
+                // `z *= 2.0`
+                self.coerce_beside(&mut binary.right, ValueKind::Static, real, false);
+            }
             return ValueKind::Static;
         }
+        let (result, sides) = match self.head.complex {
+            Some(real) => {
+                let side =
+                    |side: &Expr| if is_literal(side) { Some(Certain::Element(real)) } else { self.certain(side) };
+                (self.certain(&Expr::Binary(binary.clone())), Some([side(&binary.left), side(&binary.right)]))
+            }
+            None => (None, None),
+        };
         let (left, right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
         let comparison = comparison(&binary.op);
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
@@ -30,8 +43,17 @@ impl Lowering<'_> {
                 joined => joined,
             };
         }
-        let ValueKind::Data(variable) = left.join(right) else { return ValueKind::Data(None) };
+        let ValueKind::Data(mut variable) = left.join(right) else { return ValueKind::Data(None) };
         let before = self.errors.len();
+        let mixed = self.mixed_operator(&binary.op, sides);
+        let of_complex = [left, right].into_iter().find_map(|side| match side {
+            ValueKind::Data(Some(i)) if self.head.is_complex(i) => Some(i),
+            _ => None,
+        });
+        if mixed.is_some() {
+            // A literal stays real.
+            variable = self.head.complex;
+        }
         self.coerce_beside(&mut binary.right, right, variable, true);
         self.coerce_beside(&mut binary.left, left, variable, false);
         if self.errors.len() > before {
@@ -43,6 +65,19 @@ impl Lowering<'_> {
             return ValueKind::Flag;
         }
         let (rt, span) = (self.rt, binary.op.span());
+        if let Some(name) = mixed {
+            let name = Ident::new(name, span);
+            let (left, right) = (without_parens(&binary.left), without_parens(&binary.right));
+            *expr = Expr::Verbatim(quote_spanned!(span=> #rt::#name(#left, #right)));
+            let real = match result {
+                Some(Certain::Element(i)) => Some(i),
+                _ => None,
+            };
+            return ValueKind::Data(of_complex.or(real));
+        }
+        if comparison.is_some() {
+            variable = variable.map(|i| self.head.part(i));
+        }
         let function = match binary.op {
             BinOp::And(_) => quote_spanned!(span=> #rt::and),
             BinOp::Or(_) => quote_spanned!(span=> #rt::or),
@@ -63,6 +98,21 @@ impl Lowering<'_> {
         ValueKind::Data(variable)
     }
 
+    /// The function of the runtime for an operator of which an operand may be complex.
+    fn mixed_operator(&self, op: &BinOp, sides: Option<[Option<Certain>; 2]>) -> Option<&'static str> {
+        let is_real = |side: &Option<Certain>| matches!(side, Some(Certain::Element(i)) if !self.head.is_complex(*i));
+        if sides?.iter().all(is_real) {
+            return None;
+        }
+        Some(match op {
+            BinOp::Add(_) => "plus",
+            BinOp::Sub(_) => "minus",
+            BinOp::Mul(_) => "multiplied",
+            BinOp::Div(_) => "divided",
+            _ => return None,
+        })
+    }
+
     /// Whether data may be complex: Rust's own complex `/` can overflow in intermediate results.
     fn may_be_complex(&self) -> bool {
         self.head.generics.iter().any(|g| g.bound.name == "Field")
@@ -72,6 +122,7 @@ impl Lowering<'_> {
         if self.head.is_machine() {
             return self.machine_call(expr);
         }
+        let certain = self.head.complex.and_then(|_| self.certain(expr));
         let is_wrong = match expr {
             Expr::MethodCall(call) => self.wrong_method(call),
             Expr::Call(call) => {
@@ -102,6 +153,13 @@ impl Lowering<'_> {
             // `minitensor::kernels::lit(0.5)`, which takes the number itself.
             Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if is_lit(&path.path)) => {
                 return ValueKind::Data(self.only_variable());
+            }
+            Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if self.is_of_complex(&path.path)) => {
+                for arg in &mut call.args {
+                    let value = self.value(arg, None);
+                    self.coerce_beside(arg, value, self.head.complex, true);
+                }
+                return ValueKind::Data(Some(self.head.variables().len()));
             }
             Expr::Call(call) => {
                 let callee = match &*call.func {
@@ -145,7 +203,11 @@ impl Lowering<'_> {
                 call.method = Ident::new(renamed(&call.method.to_string(), call.args.len()), call.method.span());
             }
         }
-        ValueKind::Data(variable)
+        match certain {
+            // The absolute value of a complex number is real.
+            Some(Certain::Element(i) | Certain::Mask(i)) => ValueKind::Data(Some(i)),
+            _ => ValueKind::Data(variable),
+        }
     }
 
     fn argument(&mut self, arg: &mut Expr, variable: Option<usize>, elements: bool) {
@@ -168,6 +230,15 @@ impl Lowering<'_> {
     /// `T::zero`, `helper::<T>`
     fn mentions_variable(&self, path: &syn::Path) -> bool {
         mentions(path.to_token_stream(), &|ident| self.head.generics.iter().any(|g| g.ident == *ident))
+    }
+}
+
+impl Lowering<'_> {
+    /// `Complex::new`
+    fn is_of_complex(&self, path: &syn::Path) -> bool {
+        let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();
+        matches!(segments[..], [ty, name] if self.head.complex.is_some() && ty == "Complex"
+            && COMPLEX_ITEMS.iter().any(|item| name == item))
     }
 }
 

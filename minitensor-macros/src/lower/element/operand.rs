@@ -32,7 +32,7 @@ impl Lowering<'_> {
     }
 
     fn variable_name(&self, i: usize) -> String {
-        text(&self.head.generics[i].ident)
+        self.head.spelled(i)
     }
 
     /// An element or a mask is expected here, but the value is neither.
@@ -80,7 +80,19 @@ impl Lowering<'_> {
             }
         }
         match (left, right) {
+            // A real and a complex number have the operators `+ - * /`.
+            (Some(Certain::Element(i)), Some(Certain::Element(j)))
+                if i != j
+                    && self.head.part(i) == self.head.part(j)
+                    && is_arithmetic(&binary.op, self.head.is_complex(i)) =>
+            {
+                false
+            }
             (Some(Certain::Element(i)), Some(Certain::Element(j))) if i != j => {
+                let complex = if self.head.is_complex(i) { i } else { j };
+                if self.head.is_complex(complex) && self.wrong_operator(&binary.op, complex) {
+                    return true;
+                }
                 self.mixed(&binary.left, i, &binary.right, j);
                 true
             }
@@ -90,12 +102,39 @@ impl Lowering<'_> {
     }
 
     fn mixed(&mut self, left: &Expr, i: usize, right: &Expr, j: usize) {
+        if self.head.part(i) == self.head.part(j) {
+            let (real, complex) = if self.head.is_complex(i) { (right, left) } else { (left, right) };
+            let (real, complex) = (shown(real), shown(complex));
+            self.report(right, &messages::COMPLEX_MIXED, &[&real, &complex, &real]);
+            return;
+        }
         let (t, u) = (self.variable_name(i), self.variable_name(j));
         self.report(right, &messages::MIXED_DTYPES, &[&shown(right), &u, &shown(left), &t, &t]);
     }
 
     /// An operator that the bound of the dtype variable lacks.
     fn wrong_operator(&mut self, op: &BinOp, variable: usize) -> bool {
+        if self.head.is_complex(variable) {
+            let sign = op.to_token_stream().to_string();
+            return match op {
+                BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) => self.report(
+                    op,
+                    &messages::NO_COMPLEX,
+                    &[&"operator", &sign, &"compare real numbers, such as `z.abs() < 1.0`"],
+                ),
+                BinOp::Rem(_)
+                | BinOp::BitXor(_)
+                | BinOp::BitAnd(_)
+                | BinOp::BitOr(_)
+                | BinOp::Shl(_)
+                | BinOp::Shr(_) => self.report(
+                    op,
+                    &messages::NO_COMPLEX,
+                    &[&"operator", &sign, &"compute with the parts `z.re()` and `z.im()`"],
+                ),
+                _ => false,
+            };
+        }
         let (needed, instead) = match op {
             BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) => ("Num", ""),
             BinOp::Div(_) => ("Field", ", or write `x.floor_divide(y)`"),
@@ -171,6 +210,13 @@ impl Lowering<'_> {
                 let name = self.variable_name(i);
                 self.report(result, &messages::ELEMENT_RESULT, &[&shown, &name, &shown])
             }
+            (Certain::Element(i), Elem::Generic(j)) if i != j && self.head.part(i) == self.head.part(j) => {
+                let want = self.variable_name(j);
+                match self.head.is_complex(i) {
+                    true => self.report(result, &messages::REAL_RESULT, &[&shown, &want, &shown, &shown]),
+                    false => self.report(result, &messages::COMPLEX_RESULT, &[&shown, &want, &shown]),
+                }
+            }
             (Certain::Element(i), Elem::Generic(j)) if i != j => {
                 let (has, want) = (self.variable_name(i), self.variable_name(j));
                 self.report(result, &messages::MIXED_RESULT, &[&shown, &has, &want, &has])
@@ -195,6 +241,13 @@ impl Lowering<'_> {
             return self.report(&call.receiver, &messages::RANGE, &[&shown(without_borrow(data))]);
         }
         match self.certain(&call.receiver) {
+            Some(Certain::Element(i)) if self.head.is_complex(i) && crate::body::methods::is_complex(ours) => {
+                is_ours && self.wrong_arguments(call, ours, i)
+            }
+            Some(Certain::Element(i)) if self.head.is_complex(i) && (is_ours || of_rows) => {
+                let help = format!("compute with the parts `{0}.re()` and `{0}.im()`", shown(&call.receiver));
+                self.report(&call.method, &messages::NO_COMPLEX, &[&"method", &name, &help])
+            }
             Some(Certain::Element(i)) => {
                 let other = OTHER_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
                 let other_row = OTHER_ROW_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
@@ -250,7 +303,7 @@ impl Lowering<'_> {
             let takes = counted(takes, "argument");
             return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
         }
-        if let Some(bound) = bound_of(ours)
+        if let Some(bound) = bound_of(ours).filter(|_| !self.head.is_complex(variable))
             && self.wrong_bound(&call.method, &name, bound, variable, "")
         {
             return true;
@@ -329,6 +382,11 @@ impl Lowering<'_> {
         if let Some((_, help)) = OTHER_ITEMS.iter().find(|(other, _)| *other == called) {
             return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, help]);
         }
+        if self.head.is_complex(i) {
+            let help = format!("write `Complex::from({}::{called}())`", self.head.spelled(self.head.part(i)));
+            return matches!(called.as_str(), "nan" | "infinity" | "epsilon")
+                && self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, &help]);
+        }
         if matches!(called.as_str(), "any" | "all") && !is_row {
             return self.report(&name.ident, &messages::ROW_METHOD, &[&called, &variable.ident]);
         }
@@ -365,6 +423,15 @@ impl Lowering<'_> {
             }
             _ => None,
         })
+    }
+}
+
+/// Whether it is `+ - * /`, or the assignment of such a result to a complex number.
+fn is_arithmetic(op: &BinOp, assigns_complex: bool) -> bool {
+    match op {
+        BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) => true,
+        BinOp::AddAssign(_) | BinOp::SubAssign(_) | BinOp::MulAssign(_) | BinOp::DivAssign(_) => assigns_complex,
+        _ => false,
     }
 }
 

@@ -44,7 +44,7 @@ impl Lowering<'_> {
         self.lets += 1;
         let Some(init) = &mut local.init else {
             // Declared without a value and assigned later. It is assumed to be data.
-            let value = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_variable()) };
+            let value = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
             self.scopes.bind_pattern(&local.pat, value, Some(id));
             let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
             if let Pat::Ident(name) = pattern {
@@ -123,7 +123,7 @@ impl Lowering<'_> {
             self.errors.push(error(ty, &messages::CONCRETE_LET, &[&name]));
         }
         let generics = &self.head.generics;
-        let generic = generics.iter().position(|g| g.ident == name).map(Elem::Generic);
+        let generic = (0..generics.len()).find(|i| self.head.spelled(*i) == name).map(Elem::Generic);
         generic.or_else(|| generics.iter().position(|g| name == format!("{}::Mask", g.ident)).map(Elem::Mask))
     }
 }
