@@ -276,6 +276,15 @@ impl Drawn {
     }
 }
 
+/// Removes the attributes of these parameters, which the compiler does not know.
+pub fn strip(function: &mut ItemFn) {
+    for arg in &mut function.sig.inputs {
+        if let FnArg::Typed(arg) = arg {
+            arg.attrs.retain(|attr| !WORDS.iter().any(|word| attr.path().is_ident(word)));
+        }
+    }
+}
+
 /// The struct of the op that takes the numbers.
 fn type_name(op: &Op) -> Ident {
     format_ident!("__{}_given", text(op.ident()))

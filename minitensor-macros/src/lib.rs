@@ -50,7 +50,7 @@ use syn::{DeriveInput, Ident, ItemFn, parse_quote};
 ///
 /// | parameters | the body describes | gradient |
 /// |---|---|---|
-/// | `T`, `T::Mask`, `Option<T>`, `&mut T` | one element; inputs broadcast | derived |
+/// | `T`, `T::Mask`, `Complex<T>`, `Option<T>`, `&mut T` | one element; inputs broadcast | derived |
 /// | `&[T]`, `&T`, `ArrayView1<T>` … `ArrayView5<T>` and their `&mut` | one core cell of a `shape` clause | derived, or written |
 /// | `&Tensor`, `Option<&Tensor>`, `&[&Tensor]` | whole tensors, by other ops | traced |
 ///
@@ -181,6 +181,7 @@ fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ide
     let mut diag = diag::Diag::default();
     let complex = complex::Complex::of(&attr, &function, &mut diag);
     if !diag.is_empty() {
+        drawn::strip(&mut function);
         return kept(without_body(function), diag);
     }
     if let Some(complex) = complex {

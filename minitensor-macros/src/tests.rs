@@ -461,6 +461,34 @@ fn methods_of(file: &str) -> Vec<(String, String, String)> {
 }
 
 #[test]
+fn the_macro_knows_every_method_of_complex_numbers() {
+    use crate::body::methods::{COMPLEX_ITEMS, COMPLEX_PARTS};
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../kernels/src/number/cartesian.rs");
+    let file = syn::parse_file(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let (mut items, mut parts) = (vec![], vec![]);
+    for item in file.items {
+        let syn::Item::Impl(item) = item else { continue };
+        for part in item.items {
+            let syn::ImplItem::Fn(function) = part else { continue };
+            let (name, output) = (function.sig.ident.to_string(), crate::ast::spelling(&function.sig.output));
+            match (function.sig.receiver(), output.as_str()) {
+                (Some(_), "->T") => parts.push(name),
+                (None, "->Self") if !["constant", "select"].contains(&name.as_str()) => items.push(name),
+                _ => {}
+            }
+        }
+    }
+    parts.sort();
+    items.sort();
+    let sorted = |names: &[&str]| {
+        let mut names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!((sorted(COMPLEX_PARTS), sorted(COMPLEX_ITEMS)), (parts, items));
+}
+
+#[test]
 fn the_macro_knows_every_method_of_elements_and_rows() {
     use crate::body::methods::{MASKS, METHODS, PAIRS, ROW_METHODS};
     let traits: Vec<&str> = METHODS.iter().map(|(bound, _)| *bound).collect();

@@ -92,7 +92,17 @@ def test_snippets_of_the_document(library, monkeypatch, capfd):
 
 def test_its_ops_behave_like_built_in_ops(library):
     info = plugins.load_plugin(library)
-    ops = ("rust_abs", "rust_clamp", "rust_gelu", "given::rust_noise", "rust_noise", "rust_transpose", "rust_soft_dtw")
+    ops = (
+        "rust_abs",
+        "rust_clamp",
+        "rust_gelu",
+        "given::rust_noise",
+        "rust_noise",
+        "given::rust_reflection",
+        "rust_reflection",
+        "rust_transpose",
+        "rust_soft_dtw",
+    )
     assert sorted(info.ops) == sorted((*ops, "rust_attention"))
     assert info.kind == "library" and info.path == str(library)
     for op in info.ops:
@@ -137,6 +147,41 @@ def test_a_definition_asks_for_positions_and_random_numbers(library):
     eager = [mt.ops.rust_noise(x).tolist() for _ in range(3)]
     mt.manual_seed(1)
     assert [jitted(x).tolist() for _ in range(3)] == eager and eager[0] != eager[1]
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_an_op_has_complex_and_real_numbers(library):
+    plugins.load_plugin(library)
+    rng = np.random.default_rng(3)
+    load, line = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4)), rng.uniform(0.5, 2, 4)
+    expected = np.exp(-0.1) * (load - line) / (load + line)
+    for dtype, real in ((np.complex128, mt.float64), (np.complex64, mt.float32)):
+        coefficient, ratio = mt.ops.rust_reflection(mt.Tensor(load.astype(dtype)), mt.Tensor(line).astype(real), loss=0.1)
+        assert (coefficient.dtype.name, ratio.dtype) == (np.dtype(dtype).name, real)
+        tolerance = 1e-14 if real == mt.float64 else 1e-5
+        np.testing.assert_allclose(coefficient.numpy(), expected, rtol=tolerance)
+        size = np.abs(expected)
+        np.testing.assert_allclose(ratio.numpy(), (1 + size) / (1 - size), rtol=20 * tolerance)
+    with pytest.raises(TypeError, match="'line' takes float32 or float64, got float16"):
+        mt.ops.rust_reflection(mt.Tensor(load), mt.Tensor(line).astype(mt.float16))
+    z = mt.Tensor(load, requires_grad=True)
+    x = mt.Tensor(line, requires_grad=True)
+    mt.testing.gradcheck(lambda z, x: mt.ops.rust_reflection(z, x, loss=0.1)[0], [z, x])
+    mt.testing.gradcheck(lambda z, x: mt.ops.rust_reflection(z, x, loss=0.1)[1], [z, x])
+    # As in PyTorch, the gradient of a real number is its derivative by the real part, plus i times that by the imaginary part.
+    (gradient,) = mt.grad(mt.ops.rust_reflection(z, x, loss=0.1)[1].sum(), z)
+    step = 1e-6
+
+    def ratio(z):
+        size = np.abs(np.exp(-0.1) * (z - line) / (z + line))
+        return (1 + size) / (1 - size)
+
+    by_parts = [(ratio(load + h) - ratio(load - h)) / (2 * step) for h in (step, 1j * step)]
+    np.testing.assert_allclose(gradient.numpy(), by_parts[0] + 1j * by_parts[1], rtol=1e-5, atol=1e-7)
+    jitted = mt.jit(lambda z, x: mt.ops.rust_reflection(z, x)[0] * 2)
+    np.testing.assert_array_equal(
+        jitted(z.detach(), x.detach()).numpy(), 2 * mt.ops.rust_reflection(z.detach(), x.detach())[0].numpy()
+    )
     plugins.unload_plugin("rust_example_plugin")
 
 

@@ -186,16 +186,17 @@ messages! {
     CAST: "data cannot be cast to `{}`", "the elements of a body keep their dtype; convert the tensor with another op";
 
     // Complex numbers.
-    COMPLEX_ASSIGNED: "`{}` is complex, but `{}` is real", "declare `{}` as complex: `let mut … : {} = …;`";
+    COMPLEX_ASSIGNED: "`{}` is complex, but `{}` is real", "annotate it: `let mut {}: {} = …;`";
     COMPLEX_MIXED: "`{}` is real, but `{}` is complex", "write `Complex::from({})`, or take a part of the other number";
     COMPLEX_RESULT: "`{}` is real, but the function returns `{}`", "write `Complex::from({})`";
     REAL_RESULT: "`{}` is complex, but the function returns `{}`", "return a real number, such as `{}.re()` or `{}.abs()`";
     NO_COMPLEX: "complex numbers have no {} `{}`", "{}";
     COMPLEX_PART: "`{}` has parts of `{}`, which is not a float", "write `Complex<T>` with `T: Float`, or `R: Row` in a row op";
+    COMPLEX_VARIABLES: "`{}` and `Complex<{}>` have different dtype variables", "use one variable for both, so that they are promoted to one dtype";
     COMPLEX_MACHINE: "expected a generic type, found the machine type `{}`", "write `Complex<T>` with `T: Float`";
     COMPLEX_TYPE: "`{}` cannot be a parameter or result of an op", "write `Complex<T>`, or `Option<Complex<T>>` for an optional parameter";
-    COMPLEX_CLAUSE: "an op with complex and real numbers cannot have the clause `{}`", "remove it, or call this op from an op over `&Tensor`";
-    COMPLEX_DRAWN: "an op with `Complex<{}>` cannot have the attribute `#[{}]`", "take the numbers as a tensor, and make them in an op over `&Tensor`";
+    COMPLEX_CLAUSE: "an op with `Complex<…>` cannot have the clause `{}`", "remove it, or call this op from an op over `&Tensor`";
+    COMPLEX_DRAWN: "an op with `Complex<…>` cannot have the attribute `#[{}]`", "take the numbers as a tensor, and make them in an op over `&Tensor`";
 
     // AttrEnum.
     ENUM_ONLY: "AttrEnum can only be derived for enums", "its variants are the values of the attribute";

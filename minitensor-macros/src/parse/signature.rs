@@ -362,6 +362,11 @@ pub fn complex_part(ty: &Type) -> Option<&Type> {
     wrapped(ty, "Complex")
 }
 
+/// Whether a parameter of this type is a tensor.
+pub fn is_tensor(ty: &Type, generics: &[Generic]) -> bool {
+    variable(ty, generics).is_some() || complex_part(ty).is_some()
+}
+
 /// The dtype variable `T` of the type `Complex<T>`.
 pub fn variable_of_complex(ty: &Type, generics: &[Generic]) -> Option<usize> {
     match variable(complex_part(ty)?, generics)? {

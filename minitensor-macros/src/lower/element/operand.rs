@@ -213,7 +213,10 @@ impl Lowering<'_> {
             (Certain::Element(i), Elem::Generic(j)) if i != j && self.head.part(i) == self.head.part(j) => {
                 let want = self.variable_name(j);
                 match self.head.is_complex(i) {
-                    true => self.report(result, &messages::REAL_RESULT, &[&shown, &want, &shown, &shown]),
+                    true => {
+                        let of = if let Expr::Binary(_) = result { format!("({shown})") } else { shown.clone() };
+                        self.report(result, &messages::REAL_RESULT, &[&shown, &want, &of, &of])
+                    }
                     false => self.report(result, &messages::COMPLEX_RESULT, &[&shown, &want, &shown]),
                 }
             }

@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// An op.
+#[custom_op]
+pub fn op<T: Float>(z: Complex<T>) -> Complex<T> {
+    z.floor() + z.maximum(0)
+}
+
+fn main() {}
