@@ -123,11 +123,10 @@ fn check_types(types: &[Type], generics: &[Generic], diag: &mut Diag) -> bool {
                 }
             }
             None if !mentions(&|name| name == "Complex") => {}
+            // That of a cell is reported like any other type.
+            None if spelling(ty).contains(['&', '[']) => {}
             None if mentions(&|name| generics.iter().any(|g| g.ident == *name)) => {
-                // Cells are not of complex and real numbers, which is reported as for any other type.
-                if !spelling(ty).contains(['&', '[']) {
-                    diag.error(ty, &messages::COMPLEX_TYPE, &[&spelling(ty)]);
-                }
+                diag.error(ty, &messages::COMPLEX_TYPE, &[&spelling(ty)]);
             }
             None if !generics.is_empty() && ["Complex<f32>", "Complex<f64>"].contains(&spelling(inner).as_str()) => {
                 diag.error(ty, &messages::COMPLEX_MACHINE, &[&spelling(inner)]);

@@ -83,6 +83,7 @@ pub fn one_mask(generics: &[Generic], rt: &TokenStream, function: &mut ItemFn) {
         let (first, second) = (&first.ident, &second.ident);
         let same = parse_quote!(#second: #rt::Element<Mask = <#first as #rt::Element>::Mask>);
         function.sig.generics.make_where_clause().predicates.push(same);
+        function.attrs.push(parse_quote!(#[allow(clippy::multiple_bound_locations)]));
     }
 }
 

@@ -69,6 +69,20 @@ fn a_row_op_and_its_gradient() {
 }
 
 #[test]
+fn an_op_with_complex_and_real_numbers() {
+    assert_snapshot(
+        "rotated",
+        quote!(),
+        quote! {
+            /// `z · e^(iφ)`, scaled.
+            pub fn rotated<T: Float>(z: Complex<T>, phi: T, #[default = 1.0] by: f64) -> Complex<T> {
+                2.0 * by * z * Complex::from_polar(1.0, phi)
+            }
+        },
+    );
+}
+
+#[test]
 fn a_precompiled_row_op() {
     assert_snapshot(
         "total",

@@ -2,8 +2,6 @@
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
-// The expansion requires that a second dtype variable has the masks of the first.
-#![allow(clippy::multiple_bound_locations)]
 
 use std::f64::consts::PI;
 

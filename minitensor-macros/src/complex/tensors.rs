@@ -137,7 +137,7 @@ impl Complex {
         };
         let composite = quote! {
             #(#docs)*
-            #[allow(clippy::too_many_arguments, non_snake_case)]
+            #[allow(clippy::too_many_arguments, clippy::needless_question_mark, non_snake_case)]
             #vis fn #ident(#(#params),*) -> #runtime::Result<#returns> {
                 #(#taken)*
                 let #results = #inner::call(#(#args),*)?;
