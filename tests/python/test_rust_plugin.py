@@ -98,8 +98,8 @@ def test_its_ops_behave_like_built_in_ops(library):
         "rust_gelu",
         "given::rust_noise",
         "rust_noise",
-        "given::rust_reflection",
-        "rust_reflection",
+        "given::rust_resonance",
+        "rust_resonance",
         "rust_transpose",
         "rust_soft_dtw",
     )
@@ -153,35 +153,32 @@ def test_a_definition_asks_for_positions_and_random_numbers(library):
 def test_an_op_has_complex_and_real_numbers(library):
     plugins.load_plugin(library)
     rng = np.random.default_rng(3)
-    load, line = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4)), rng.uniform(0.5, 2, 4)
-    expected = np.exp(-0.1) * (load - line) / (load + line)
-    for dtype, real in ((np.complex128, mt.float64), (np.complex64, mt.float32)):
-        coefficient, ratio = mt.ops.rust_reflection(mt.Tensor(load.astype(dtype)), mt.Tensor(line).astype(real), loss=0.1)
-        assert (coefficient.dtype.name, ratio.dtype) == (np.dtype(dtype).name, real)
-        tolerance = 1e-14 if real == mt.float64 else 1e-5
-        np.testing.assert_allclose(coefficient.numpy(), expected, rtol=tolerance)
-        size = np.abs(expected)
-        np.testing.assert_allclose(ratio.numpy(), (1 + size) / (1 - size), rtol=20 * tolerance)
-    with pytest.raises(TypeError, match="'line' takes float32 or float64, got float16"):
-        mt.ops.rust_reflection(mt.Tensor(load), mt.Tensor(line).astype(mt.float16))
-    z = mt.Tensor(load, requires_grad=True)
-    x = mt.Tensor(line, requires_grad=True)
-    mt.testing.gradcheck(lambda z, x: mt.ops.rust_reflection(z, x, loss=0.1)[0], [z, x])
-    mt.testing.gradcheck(lambda z, x: mt.ops.rust_reflection(z, x, loss=0.1)[1], [z, x])
-    # As in PyTorch, the gradient of a real number is its derivative by the real part, plus i times that by the imaginary part.
-    (gradient,) = mt.grad(mt.ops.rust_reflection(z, x, loss=0.1)[1].sum(), z)
+    force, omega = rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4)), rng.uniform(0.5, 2, 4)
+
+    def response(force, omega):
+        return force / (1 - omega**2 + 0.5j * omega)
+
+    for dtype, real, tolerance in ((np.complex128, mt.float64, 1e-14), (np.complex64, mt.float32, 1e-5)):
+        out, size = mt.ops.rust_resonance(mt.Tensor(force.astype(dtype)), mt.Tensor(omega).astype(real), damping=0.5)
+        assert (out.dtype.name, size.dtype) == (np.dtype(dtype).name, real)
+        np.testing.assert_allclose(out.numpy(), response(force, omega), rtol=tolerance)
+        np.testing.assert_allclose(size.numpy(), np.abs(response(force, omega)), rtol=tolerance)
+    with pytest.raises(TypeError, match="'omega' takes float32, float64, got float16"):
+        mt.ops.rust_resonance(mt.Tensor(force), mt.Tensor(omega).astype(mt.float16))
+    z, x = mt.Tensor(force, requires_grad=True), mt.Tensor(omega, requires_grad=True)
+    for k in range(2):
+        mt.testing.gradcheck(lambda z, x, k=k: mt.ops.rust_resonance(z, x, damping=0.5)[k], [z, x])
+    # As in PyTorch, the gradient is the derivative by the real part, plus i times that by the imaginary part.
+    (gradient,) = mt.grad(mt.ops.rust_resonance(z, x, damping=0.5)[1].sum(), z)
     step = 1e-6
-
-    def ratio(z):
-        size = np.abs(np.exp(-0.1) * (z - line) / (z + line))
-        return (1 + size) / (1 - size)
-
-    by_parts = [(ratio(load + h) - ratio(load - h)) / (2 * step) for h in (step, 1j * step)]
-    np.testing.assert_allclose(gradient.numpy(), by_parts[0] + 1j * by_parts[1], rtol=1e-5, atol=1e-7)
-    jitted = mt.jit(lambda z, x: mt.ops.rust_reflection(z, x)[0] * 2)
-    np.testing.assert_array_equal(
-        jitted(z.detach(), x.detach()).numpy(), 2 * mt.ops.rust_reflection(z.detach(), x.detach())[0].numpy()
-    )
+    by_parts = [
+        (np.abs(response(force + h, omega)) - np.abs(response(force - h, omega))) / (2 * step)
+        for h in (step, 1j * step)
+    ]
+    np.testing.assert_allclose(gradient.numpy(), by_parts[0] + 1j * by_parts[1], rtol=1e-6, atol=1e-8)
+    z, x = z.detach(), x.detach()
+    jitted = mt.jit(lambda z, x: mt.ops.rust_resonance(z, x)[0] * 2)
+    np.testing.assert_array_equal(jitted(z, x).numpy(), 2 * mt.ops.rust_resonance(z, x)[0].numpy())
     plugins.unload_plugin("rust_example_plugin")
 
 

@@ -27,12 +27,11 @@ pub fn rust_noise<T: Float>(x: T, #[position(-1)] at: T, #[uniform] u: T, #[defa
     x + width * u * at / (1.0 + at)
 }
 
-/// The reflection coefficient of a load on a line of real impedance, and the ratio of the standing wave.
-#[custom_op(dtype = (load: Complex<T>, line: T) -> (coefficient: Complex<T>, ratio: T))]
-pub fn rust_reflection<T: Float>(load: Complex<T>, line: T, #[default = 0.0] loss: f64) -> (Complex<T>, T) {
-    let coefficient = (-loss).exp() * (load - line) / (load + line);
-    let size = coefficient.abs();
-    (coefficient, (1.0 + size) / (1.0 - size))
+/// The response of a damped oscillator to a force of frequency `omega`, and its size.
+#[custom_op(dtype = (force: Complex<T>, omega: T) -> (response: Complex<T>, size: T))]
+pub fn rust_resonance<T: Float>(force: Complex<T>, omega: T, #[default = 0.1] damping: f64) -> (Complex<T>, T) {
+    let response = force / (1.0 - omega * omega + Complex::i() * damping * omega);
+    (response, response.abs())
 }
 
 /// The transpose of a matrix, tile by tile. The fastest tile is measured.

@@ -2,7 +2,7 @@
 
 use minitensor_plugin_sdk::prelude::*;
 use minitensor_plugin_sdk::testing::opcheck;
-use rust_plugin_example::{rust_abs, rust_clamp, rust_gelu, rust_reflection, rust_soft_dtw, rust_transpose};
+use rust_plugin_example::{rust_abs, rust_clamp, rust_gelu, rust_resonance, rust_soft_dtw, rust_transpose};
 
 #[test]
 fn every_op_passes_opcheck() -> Result<()> {
@@ -10,7 +10,7 @@ fn every_op_passes_opcheck() -> Result<()> {
         rust_abs::op(),
         rust_clamp::op(),
         rust_gelu::op(),
-        rust_reflection::op(),
+        rust_resonance::op(),
         rust_soft_dtw::op(),
         rust_transpose::op(),
     ];

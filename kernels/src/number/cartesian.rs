@@ -12,7 +12,7 @@ use crate::number::scalar::{Const, Element, Field, Float, Num, lit};
 /// `re + i·im`, over any floats that a body is written in.
 ///
 /// ```
-/// use minitensor_kernels::cartesian::Complex;
+/// use minitensor_kernels::{Num, cartesian::Complex};
 ///
 /// let z = Complex::new(3.0, 4.0);
 /// assert_eq!(z.abs(), 5.0);
