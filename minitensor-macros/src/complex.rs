@@ -91,8 +91,7 @@ impl Complex {
     }
 
     fn is_complex(ty: &Type) -> bool {
-        let ty = option(ty).unwrap_or(ty);
-        spelling(ty).starts_with("Complex<")
+        parse::complex_part(option(ty).unwrap_or(ty)).is_some()
     }
 
     fn joined(&self, words: &[&str]) -> TokenStream {

@@ -84,6 +84,17 @@ pub fn times<T: Float, U: Int>(z: Complex<T>, n: U) -> Complex<T> {
     if n < 1 { 1 } else { doubled }
 }
 
+/// `(z − 1) / (z + 1)`, by a helper that is not written for complex numbers only.
+#[custom_op(name = "complex_numbers::moebius")]
+pub fn moebius<T: Float>(z: Complex<T>, x: T) -> (Complex<T>, T) {
+    (quotient(z), quotient(x))
+}
+
+#[op_fn]
+fn quotient<S: Field>(z: S) -> S {
+    (z - 1.0) / (z + 1.0)
+}
+
 /// The normalized row, and its length.
 #[custom_op(name = "complex_numbers::normalized", shape = (z: [.., n], w: [n]) -> (out: [.., n], length: [..]))]
 pub fn normalized<R: Row>(z: Complex<R>, w: R) -> (Complex<R>, R) {
@@ -147,6 +158,8 @@ fn values_agree_with_formulas() -> Result<()> {
         assert_eq!(is_small[k], length < 3.0);
     }
     let c = numbers(&[(0.0, 1.0)])?;
+    let (quotient, real) = moebius::call(&c, &x)?;
+    assert_eq!((parts(&quotient)?[0], real.to_vec::<f64>()?), ((0.0, 1.0), vec![0.0, 0.5]));
     assert_eq!(parts(&julia::call(&z, Some(&c), 2)?)?, [(-0.75, 0.0), (3.9375, 2.0)]);
     assert_eq!(parts(&julia::call(&z, None, 1)?)?, parts(&z)?);
     let (root, taken) = newton::call(&numbers(&[(1.0, 0.0), (-1.0, 1.0), (-1.0, -1.0)])?, 20)?;

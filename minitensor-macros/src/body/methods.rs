@@ -121,6 +121,18 @@ pub const PAIRS: &[(&str, &[&str])] = &[("Field", &["sin_cos", "sigmoid_and_slop
 /// The methods of complex numbers that return real ones.
 pub const COMPLEX_PARTS: &[&str] = &["re", "im", "abs", "arg", "norm_sqr"];
 
+/// Methods that complex numbers lack: each with the method that they have.
+pub const OTHER_COMPLEX_METHODS: &[(&str, &str)] = &[
+    ("real", "re"),
+    ("imag", "im"),
+    ("angle", "arg"),
+    ("phase", "arg"),
+    ("norm", "abs"),
+    ("modulus", "abs"),
+    ("conjugate", "conj"),
+    ("inv", "recip"),
+];
+
 /// The functions of complex numbers that return one, from real numbers.
 pub const COMPLEX_ITEMS: &[&str] = &["new", "from", "from_polar", "i"];
 

@@ -8,8 +8,8 @@ use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Ident, Lit, Macro, 
 use super::Lowering;
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
-    DATA_METHODS, LIST_METHODS, OTHER_ITEMS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments,
-    bound_of, bounds_with, is_known, renamed,
+    DATA_METHODS, LIST_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS,
+    RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
 };
 use crate::body::{Certain, certain};
 use crate::diag::{Message, error, messages};
@@ -243,7 +243,14 @@ impl Lowering<'_> {
         {
             return self.report(&call.receiver, &messages::RANGE, &[&shown(without_borrow(data))]);
         }
-        match self.certain(&call.receiver) {
+        let receiver = self.certain(&call.receiver);
+        let other = OTHER_COMPLEX_METHODS.iter().find(|(other, _)| *other == name).map(|(_, ours)| ours);
+        if let (Some(Certain::Element(i)), Some(ours)) = (receiver, other)
+            && self.head.is_complex(i)
+        {
+            return self.report(&call.method, &messages::NO_COMPLEX, &[&"method", &name, &format!("write `{ours}`")]);
+        }
+        match receiver {
             Some(Certain::Element(i)) if self.head.is_complex(i) && crate::body::methods::is_complex(ours) => {
                 is_ours && self.wrong_arguments(call, ours, i)
             }
