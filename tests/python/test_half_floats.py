@@ -1,8 +1,9 @@
-"""Half floats in memory: element ops convert them in registers, and products of bfloat16 use the CPU's own instructions."""
+"""Half floats in memory: element ops convert them in registers, and products use the instructions of the CPU."""
 
-import minitensor as mt
 import numpy as np
 import pytest
+
+import minitensor as mt
 
 HALVES = [mt.float16, mt.bfloat16]
 
@@ -121,7 +122,9 @@ def test_products_of_subnormal_and_special_numbers():
     assert_same(tiny @ large, expected)
     special = np.ones((16, 16), np.float32)
     special[2, 3], special[4, 5] = np.nan, np.inf
-    product = exact(mt.Tensor(special).astype(mt.bfloat16) @ mt.Tensor(np.ones((16, 16), np.float32)).astype(mt.bfloat16))
+    product = exact(
+        mt.Tensor(special).astype(mt.bfloat16) @ mt.Tensor(np.ones((16, 16), np.float32)).astype(mt.bfloat16)
+    )
     assert np.isnan(product[2]).all() and np.isinf(product[4]).all()
     others = [i for i in range(16) if i not in (2, 4)]
     assert (product[others] == 16).all()
