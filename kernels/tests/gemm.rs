@@ -234,7 +234,7 @@ fn products_large_enough_for_threads_are_right() {
 }
 
 #[test]
-fn products_of_pairs_are_exact_where_sums_are_and_refuse_subnormal_numbers() {
+fn products_of_pairs_are_exact_where_sums_are_and_refuse_small_numbers() {
     let _alone = alone();
     let mut random = Lcg(23);
     for threads in [1, 3] {
@@ -279,6 +279,11 @@ fn products_of_pairs_are_exact_where_sums_are_and_refuse_subnormal_numbers() {
                         start + ((m - 1) as isize * layout_a(m, k).0 + (k - 1) as isize * layout_a(m, k).1) as usize;
                     let before = std::mem::replace(&mut a[last], bf16::from_bits(0x8001));
                     assert!(!run(&a, &mut c), "a subnormal number");
+                    // 2⁻¹¹² times ±1 to ±8 or 0.
+                    a[last] = bf16::from_f32(2f32.powi(-112));
+                    assert!(!run(&a, &mut c), "a product that is too small");
+                    a[last] = bf16::from_f32(2f32.powi(-110));
+                    assert!(run(&a, &mut c), "a product that is large enough");
                     a[last] = before;
                 }
             }

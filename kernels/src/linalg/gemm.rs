@@ -16,7 +16,7 @@ use crate::runtime::register::in_registers;
 use crate::runtime::simd::clones;
 use crate::runtime::stop::poll;
 use crate::runtime::threads::parallel_for;
-pub use pairs::matmul_of_pairs;
+pub use pairs::{matmul_of_pairs, takes_pairs};
 use tiled::Product;
 
 /// The maximum number of multiplications for which a plain loop is the fastest.

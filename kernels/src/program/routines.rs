@@ -21,6 +21,13 @@ impl Routines {
     }
 }
 
+impl Routines {
+    /// Machine code that has been assembled for any level, the highest first.
+    pub fn any<T: Tile>(&self) -> Option<&Routine> {
+        self.0[(size_of::<T>() == 8) as usize].iter().rev().find_map(|routine| routine.get()?.as_ref())
+    }
+}
+
 /// Assembles the machine code of a program for a level.
 pub type Assemble = fn(&Plan, Level) -> Option<Routine>;
 

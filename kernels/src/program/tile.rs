@@ -150,13 +150,18 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan, whose inputs and outputs are stored so. Only machine code for `f32` runs it, if there is any.
+    /// The same plan, whose inputs and outputs are stored so. Only machine code runs it, if there is any.
     ///
     /// # Panics
     /// If there is not one for each input and output.
     pub fn stored(self, inputs: Vec<Storage>, outputs: Vec<Storage>) -> Plan {
         assert_eq!([inputs.len(), outputs.len()], [0, 1].map(|k| self.storage[k].len()), "inputs and outputs");
         Plan { storage: [inputs, outputs], ..self }
+    }
+
+    /// Whether an input or output is stored in another way than as numbers of the program.
+    fn is_stored(&self) -> bool {
+        self.storage.iter().flatten().any(|storage| *storage != Storage::Own)
     }
 
     /// The program.
@@ -175,13 +180,19 @@ impl Plan {
     /// # Safety
     /// The program [runs at](Program::runs_at) `T`, and the number of inputs, uniforms and outputs equals the
     /// program's. `inputs[k]` points to `n` contiguous `T`s or, for a mask, truth values, unless no step uses it.
-    /// `outputs[k]` points to room for `n` of them and overlaps nothing else.
+    /// `outputs[k]` points to room for `n` of them and overlaps nothing else. If the plan is for other [storage](Plan::stored), these are
+    /// stored so, and [there was machine code](Plan::has_machine_code) before.
     pub unsafe fn run<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(routine) = self.routines.of::<T>(self) {
-            // SAFETY: the caller's contract.
-            return unsafe { routine.run(n, inputs, uniforms.as_ptr().cast(), outputs) };
+        {
+            // The interpreter cannot read what is stored in another way, even if the level changed since.
+            let of_any = || if self.is_stored() { self.routines.any::<T>() } else { None };
+            if let Some(routine) = self.routines.of::<T>(self).or_else(of_any) {
+                // SAFETY: the caller's contract.
+                return unsafe { routine.run(n, inputs, uniforms.as_ptr().cast(), outputs) };
+            }
         }
+        debug_assert!(!self.is_stored(), "there is machine code");
         // SAFETY: the caller's contract.
         unsafe { self.interpret(n, inputs, uniforms, outputs) }
     }

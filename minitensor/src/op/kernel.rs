@@ -68,6 +68,9 @@ pub enum Kernels {
     Elements(fn(&[DType]) -> Option<ElementKernel>),
     /// Loops over core cells.
     Cells(fn(&[DType]) -> Option<CellKernel>),
+    /// A loop over core cells of half floats.
+    #[cfg(feature = "engine")]
+    HalfCells(HalfCells),
     /// Programs over elements.
     #[cfg(feature = "engine")]
     Programs(Arc<Variants<ElementProgram>>),
@@ -87,6 +90,18 @@ impl std::fmt::Debug for Kernels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Kernels")
     }
+}
+
+/// A loop over core cells whose inputs are half floats as they are in memory. Its outputs are `float32`.
+#[cfg(feature = "engine")]
+#[derive(Clone, Copy)]
+pub struct HalfCells {
+    /// The dtype of the inputs.
+    pub dtype: DType,
+    /// Whether it is fit for inputs of these shapes, at the current SIMD level. Others are converted to `float32` first.
+    pub is_fit: fn(&[&[usize]]) -> bool,
+    /// The loop.
+    pub run: CellKernel,
 }
 
 /// The kernels of one op, by kind of device. Kernels are added, and never removed: a call finds them without a lock.

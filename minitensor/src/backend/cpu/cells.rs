@@ -17,7 +17,7 @@ use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::row_kernel::RowKernel;
 use crate::op::variants::Variants;
-use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Input, Kernel, Kernels, OpDef};
+use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
 use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
@@ -85,7 +85,7 @@ pub fn run(
         return Ok(outputs);
     }
     let compute: SmallVec<[DType; 2]> = dtypes.iter().map(|d| d.compute()).collect();
-    let of_halves = kernel_of_halves(op, inputs, dtypes);
+    let of_halves = kernel_of_halves(op, rule, inputs, dtypes);
     let mut operands = Vec::new();
     for ((input, dims), t) in op.inputs.iter().zip(rule.inputs.iter()).zip(inputs) {
         let compute = |t: &Tensor| if of_halves.is_some() { t.dtype() } else { t.dtype().compute() };
@@ -101,7 +101,8 @@ pub fn run(
     let is_side_by_side = !sums_any && is_wide && operands.iter().flatten().any(CellOperand::is_beside);
     let are_few = cells < num_threads() && operands.iter().flatten().any(CellOperand::is_for_threads);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
-    let assembled = if is_side_by_side || are_few { assembled(op, dtype, program) } else { None };
+    let is_special = of_halves.is_none() && (is_side_by_side || are_few);
+    let assembled = if is_special { assembled(op, dtype, program) } else { None };
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),
@@ -182,19 +183,30 @@ pub fn run(
     Ok(outputs)
 }
 
-/// The kernel that takes half floats as they are in memory, if the op has one and the inputs are half floats.
-fn kernel_of_halves<'a>(op: &'a OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Option<Kernel<'a, CellKernel>> {
-    if dtypes.iter().all(|dtype| dtype.compute() == *dtype) {
-        return None;
-    }
-    let is_stored = |(input, t): (&Input, &Option<&Tensor>)| match (input.dtype, t) {
-        (DTypeRule::Generic(g), Some(t)) => t.dtype() == dtypes[g as usize],
-        _ => true,
+/// The kernel that takes half floats as they are in memory, if the op has one for the inputs.
+fn kernel_of_halves<'a>(
+    op: &'a OpDef,
+    rule: &CoreShapes,
+    inputs: &[Option<&Tensor>],
+    dtypes: &DTypes,
+) -> Option<Kernel<'a, CellKernel>> {
+    let [dtype @ (DType::F16 | DType::Bf16)] = dtypes[..] else { return None };
+    let cores: Option<SmallVec<[&[usize]; 4]>> = inputs
+        .iter()
+        .zip(rule.inputs.iter())
+        .map(|(t, dims)| {
+            let t = t.filter(|t| t.dtype() == dtype)?;
+            t.shape().get(t.ndim().checked_sub(dims.core.len())?..)
+        })
+        .collect();
+    let cores = cores.filter(|_| op.axis.is_none())?;
+    let of = |kernels: &'a Kernels| match kernels {
+        Kernels::HalfCells(cells) if cells.dtype == dtype && (cells.is_fit)(&cores) => {
+            Some(Kernel::Compiled(cells.run))
+        }
+        _ => None,
     };
-    let of = |kernels: &'a Kernels| {
-        if let Kernels::Cells(find) = kernels { find(dtypes).map(Kernel::Compiled) } else { None }
-    };
-    op.kernels_on(DeviceKind::Cpu).find_map(of).filter(|_| op.inputs.iter().zip(inputs).all(is_stored))
+    op.kernels_on(DeviceKind::Cpu).find_map(of)
 }
 
 /// The program over rows, if it is machine code: it also computes rows that are side by side, and shares long ones between threads.

@@ -1,22 +1,27 @@
 //! Products of bfloat16 matrices, by the instructions that CPUs have for them.
 
 use half::bf16;
-use minitensor_kernels::{matmul, matmul_of_pairs};
+use minitensor_kernels::{copy, matmul, matmul_of_pairs, takes_pairs};
 use ndarray::{ArrayView2, ShapeError};
 
 use crate::__private::{view2, view2_mut};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{CellArg, KernelEntry, Kernels};
+use crate::op::{CellArg, HalfCells, KernelEntry, Kernels};
 use crate::tensor::try_vec;
 
 inventory::submit! {
     KernelEntry {
         op: "linalg::matrix_product",
         device: "cpu",
-        kernels: || Kernels::Cells(|dtypes| if *dtypes == [DType::Bf16] { Some(multiply) } else { None }),
+        kernels: || Kernels::HalfCells(HalfCells { dtype: DType::Bf16, is_fit, run: multiply }),
     }
+}
+
+fn is_fit(cores: &[&[usize]]) -> bool {
+    let [x, y] = cores else { return false };
+    takes_pairs(x[0], y[1], x[1])
 }
 
 /// Multiplies `cells` matrices of bfloat16. Products are `float32`.
@@ -41,6 +46,8 @@ unsafe fn multiply(_attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Resul
 /// The elements in row-major order.
 fn widened(x: ArrayView2<'_, bf16>) -> Result<Vec<f32>> {
     let mut all = try_vec(x.len())?;
-    all.extend(x.iter().map(|x| x.to_f32()));
+    all.resize(x.len(), 0.0);
+    // SAFETY: the view has these elements, and the vector has as many.
+    unsafe { copy(x.shape(), x.as_ptr(), x.strides(), all.as_mut_ptr(), &[x.ncols() as isize, 1]) };
     Ok(all)
 }

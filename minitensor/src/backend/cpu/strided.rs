@@ -31,7 +31,8 @@ const SHORT: usize = 256;
 /// The number of rows of a block if some operand is contiguous along the columns: a cache line of `f32`.
 const BAND: usize = 16;
 
-/// Computes a number of elements. Inputs and outputs are contiguous, and of the compute dtype.
+/// Computes a number of elements. Inputs and outputs are contiguous, and of the compute dtype, unless the loop was
+/// [made](MakeLoop) for others.
 pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
 
 /// Makes the loop over operands that are stored in these ways, if there is one.
@@ -109,7 +110,7 @@ pub fn run(
         operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype, compute(*dtype)), of));
     }
     let sizes = merge(shape, &mut operands);
-    let stored = stored(kernel, n, &sizes, &mut operands, inputs.len());
+    let stored = if n < FEWEST_STORED { None } else { stored(kernel, n, &sizes, &mut operands, inputs.len()) };
     let (run, grain) = (stored.as_deref().unwrap_or(kernel.run), kernel.grain);
     let space = Space::new(sizes, operands, inputs.len(), run, grain);
     let failure = Mutex::new(None);
@@ -130,18 +131,14 @@ fn stored<'a>(
     n: usize,
     sizes: &[usize],
     operands: &mut [ElementOperand],
-    inputs: usize,
+    count: usize,
 ) -> Option<Box<Loop<'a>>> {
-    let width = *sizes.last()?;
-    let (inputs, outputs) = operands.split_at(inputs);
-    let can_repeat =
-        |input: &ElementOperand| width >= WIDE && n > kernel.grain && !outputs.iter().any(|o| o.data == input.data);
-    let storage: SmallVec<[Storage; 8]> = inputs
-        .iter()
-        .map(|o| if o.is_one() && can_repeat(o) { Storage::One } else { o.half() })
-        .chain(outputs.iter().map(ElementOperand::half))
-        .collect();
-    if n < FEWEST_STORED || storage.iter().all(|storage| *storage == Storage::Own) {
+    let is_wide = n > kernel.grain && sizes.last().is_some_and(|width| *width >= WIDE);
+    let (inputs, outputs) = operands.split_at(count);
+    let can_repeat = |o: &ElementOperand| is_wide && o.is_one() && !outputs.iter().any(|out| out.data == o.data);
+    let of_inputs = inputs.iter().map(|o| if can_repeat(o) { Storage::One } else { o.half() });
+    let storage: SmallVec<[Storage; 8]> = of_inputs.chain(outputs.iter().map(ElementOperand::half)).collect();
+    if storage.iter().all(|storage| *storage == Storage::Own) {
         return None;
     }
     let made = (kernel.stored)(&storage)?;
