@@ -34,8 +34,8 @@ pub fn takes_pairs(m: usize, n: usize, k: usize) -> bool {
     is_available && m.min(n).min(k) >= FEWEST && m.saturating_mul(n).saturating_mul(k) <= POLL_INTERVAL
 }
 
-/// `c = a · b`. Sums are `f32`. Returns false without a result if [`takes_pairs`] does, if memory is exhausted, or if a product of two
-/// of the numbers may be so small that the instruction takes it for 0.
+/// `c = a · b`. Sums are `f32`. Returns false without a result if [`takes_pairs`] does, if memory is exhausted, or if a number or a
+/// product of two may be so small that the instruction takes it for 0.
 ///
 /// # Panics
 /// If the shapes are not `m × k`, `k × n` and `m × n`.
@@ -75,7 +75,8 @@ unsafe fn multiply((m, n, k): (usize, usize, usize), a: View<u16>, b: View<u16>,
         else {
             return false;
         };
-        if least_of_a + least_of_b < LEAST_EXPONENTS {
+        let has_subnormal = least_of_a.min(least_of_b) == 0;
+        if has_subnormal || least_of_a + least_of_b < LEAST_EXPONENTS {
             return false;
         }
         #[cfg(target_arch = "x86_64")]
