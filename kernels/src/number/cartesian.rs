@@ -94,13 +94,6 @@ impl<T: Float> Complex<T> {
         self.re.isfinite() & self.im.isfinite()
     }
 
-    /// `length · (cos + i·sin)`, where a sine of 0 stays 0 beside an infinite length.
-    #[inline(always)]
-    fn along([cos, sin]: [T; 2], length: [T; 2]) -> Self {
-        let is_none = length[1].isinf() & !sin.truthy();
-        Complex::new(length[0] * cos, T::select(is_none, sin, length[1] * sin))
-    }
-
     #[inline(always)]
     fn scaled(self, by: T) -> Self {
         Complex::new(self.re * by, self.im * by)
@@ -124,6 +117,13 @@ impl<T: Float> From<T> for Complex<T> {
     fn from(re: T) -> Self {
         Complex::new(re, T::zero())
     }
+}
+
+/// `length · (cos + i·sin)`, where a sine of 0 stays 0 beside an infinite length.
+#[inline(always)]
+fn along<T: Float>([cos, sin]: [T; 2], length: [T; 2]) -> Complex<T> {
+    let is_none = length[1].isinf() & !sin.truthy();
+    Complex::new(length[0] * cos, T::select(is_none, sin, length[1] * sin))
 }
 
 /// `+ − × ÷` of two numbers of a body, of which each may be complex. A body with complex numbers is lowered to these methods, because
@@ -333,13 +333,13 @@ impl<T: Float> Field for Complex<T> {
     fn exp(self) -> Self {
         let (sin, cos) = self.im.sin_cos();
         let length = self.re.exp();
-        Complex::along([cos, sin], [length, length])
+        along([cos, sin], [length, length])
     }
     #[inline(always)]
     fn expm1(self) -> Self {
         let half = (lit::<T>(0.5) * self.im).sin();
         let (sin, cos) = self.im.sin_cos();
-        let Complex { re, im } = Complex::along([cos, sin], [self.re.expm1(), self.re.exp()]);
+        let Complex { re, im } = along([cos, sin], [self.re.expm1(), self.re.exp()]);
         Complex::new(re - lit::<T>(2.0) * half * half, im)
     }
     #[inline(always)]
@@ -398,12 +398,12 @@ impl<T: Float> Field for Complex<T> {
     #[inline(always)]
     fn sinh(self) -> Self {
         let (sin, cos) = self.im.sin_cos();
-        Complex::along([cos, sin], [self.re.sinh(), self.re.cosh()])
+        along([cos, sin], [self.re.sinh(), self.re.cosh()])
     }
     #[inline(always)]
     fn cosh(self) -> Self {
         let (sin, cos) = self.im.sin_cos();
-        Complex::along([cos, sin], [self.re.cosh(), self.re.sinh()])
+        along([cos, sin], [self.re.cosh(), self.re.sinh()])
     }
     #[inline(always)]
     fn tanh(self) -> Self {
