@@ -516,7 +516,8 @@ mod tests {
                 });
                 for (got, want, coarse) in [(re, by_re(1e-4), by_re(2e-4)), (im, by_im(1e-4), by_im(2e-4))] {
                     // At singular points, differences depend on their step.
-                    if !((want - coarse).norm() < 1e-3 * want.norm()) {
+                    let is_regular = (want - coarse).norm() < 1e-3 * want.norm();
+                    if !is_regular {
                         continue;
                     }
                     compared += 1;
