@@ -6,8 +6,8 @@ use minitensor_kernels::program::{Part, Plan, Program, Split, Storage};
 use smallvec::{SmallVec, smallvec};
 
 use super::def::{DTypeRule, OpDef};
-use super::program::dtypes_of_elements;
 use super::kept::Kept;
+use super::program::dtypes_of_elements;
 use super::variants::Prepared;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
@@ -42,9 +42,8 @@ impl Prepared for ElementProgram {
         let split = split(op, &program)?;
         let dtypes = dtypes_of(&program, split.as_ref())?;
         let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
-        let plan = |program: Program, masks: Vec<usize>| {
-            Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()))
-        };
+        let plan =
+            |program: Program, masks: Vec<usize>| Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()));
         let parts = split.map(|split| {
             let of_part = |Part { program, inputs, .. }: &Part| {
                 let own = (0..inputs.len()).filter(|k| is_mask(&inputs[*k]));

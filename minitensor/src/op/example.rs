@@ -8,7 +8,8 @@ use crate::dtype::DType;
 impl OpDef {
     /// The defaults of all attributes. One that is required has the first of some small values that meets the conditions of the op.
     pub fn example(&self) -> Vec<Attr> {
-        let values: Vec<Vec<Attr>> = self.attrs.iter().map(|a| a.default.clone().map_or_else(|| small(a.kind), |v| vec![v])).collect();
+        let values: Vec<Vec<Attr>> =
+            self.attrs.iter().map(|a| a.default.clone().map_or_else(|| small(a.kind), |v| vec![v])).collect();
         let mut attrs: Vec<Attr> = values.iter().map(|values| values[0].clone()).collect();
         for (k, values) in values.iter().enumerate() {
             let meets = |attrs: &[Attr]| self.check_predicates(&Bindings::default(), attrs).is_ok();

@@ -17,6 +17,28 @@ mod entry;
 mod kernel;
 pub(crate) mod program;
 
+// The modules that run ops, as opposed to those that define them.
+#[cfg(feature = "engine")]
+mod arguments;
+#[cfg(feature = "engine")]
+pub mod by_name;
+#[cfg(feature = "engine")]
+pub(crate) mod element_program;
+#[cfg(feature = "engine")]
+mod example;
+#[cfg(feature = "engine")]
+pub(crate) mod gradient;
+#[cfg(feature = "engine")]
+pub(crate) mod internal;
+#[cfg(feature = "engine")]
+mod kept;
+#[cfg(feature = "engine")]
+pub mod registry;
+#[cfg(feature = "engine")]
+pub(crate) mod row_kernel;
+#[cfg(feature = "engine")]
+pub(crate) mod variants;
+
 pub use build::{CustomOp, GradientFunction};
 pub use call::{Arg, Arithmetic, Call, CoreShapes, Dim, Dims, Outputs, Predicate, Relation, Value, bind, infer, slots};
 pub use def::*;
@@ -24,24 +46,6 @@ pub use entry::{Called, CallsEntry, KernelEntry, OpEntry};
 pub use kernel::*;
 pub use program::ProgramFn;
 
-/// The modules that run ops, as opposed to those that define them.
-#[cfg(feature = "engine")]
-macro_rules! engine {
-    ($($visibility:vis mod $name:ident;)*) => { $($visibility mod $name;)* };
-}
-#[cfg(feature = "engine")]
-engine! {
-    mod arguments;
-    pub mod by_name;
-    pub(crate) mod element_program;
-    mod example;
-    pub(crate) mod internal;
-    pub(crate) mod gradient;
-    mod kept;
-    pub(crate) mod row_kernel;
-    pub mod registry;
-    pub(crate) mod variants;
-}
 #[cfg(feature = "engine")]
 pub(crate) use self::internal::internal_op;
 #[cfg(feature = "engine")]

@@ -102,17 +102,16 @@ fn check_call(op: &OpDef, called: &Called) -> Result<()> {
     let slots = slots(op, called.positional, called.keywords)?;
     let required = op.inputs.iter().map(|input| input.arity != Arity::Optional);
     let required = required.chain(op.attr_order().into_iter().map(|i| op.attrs[i].default.is_none()));
-    let missing = op.parameters().zip(required).zip(&slots).find(|((_, is_required), slot)| *is_required && slot.is_none());
+    let missing =
+        op.parameters().zip(required).zip(&slots).find(|((_, is_required), slot)| *is_required && slot.is_none());
     if let (Some(((name, _), _)), true) = (missing, called.positional + called.keywords.len() > 0) {
         return Err(op.missing(name));
     }
     let returned = op.outputs.iter().filter(|output| output.role == Role::Returned).count();
     match called.outputs {
-        Some(count) if count != returned && !op.gives_list() => Err(Error::type_(format!(
-            "op '{}' returns {}, expected {count}",
-            op.name,
-            counted(returned, "tensor")
-        ))),
+        Some(count) if count != returned && !op.gives_list() => {
+            Err(Error::type_(format!("op '{}' returns {}, expected {count}", op.name, counted(returned, "tensor"))))
+        }
         _ => Ok(()),
     }
 }

@@ -147,7 +147,9 @@ impl RowKernel {
         let mut places_left = places.iter();
         uniforms.extend(positions.iter().map(|i| match args[*i].data.is_null() {
             true => input(i),
-            false => Rows { data: places_left.next().map_or(&raw const nothing, |p| p.as_ptr()), step, is_large: false },
+            false => {
+                Rows { data: places_left.next().map_or(&raw const nothing, |p| p.as_ptr()), step, is_large: false }
+            }
         }));
         uniforms.extend(floats.iter().map(|v| Rows { data: std::ptr::from_ref(v), step: 0, is_large: false }));
         let all = &args[args.len() - self.gives.len()..];

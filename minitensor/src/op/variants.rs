@@ -73,7 +73,8 @@ impl Choice {
     /// Whether a call has the same program.
     fn is_of(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> bool {
         let is_same = |(a, b): (&Attr, &Attr)| matches!((a, b), (Attr::Float(_), Attr::Float(_))) || a == b;
-        self.attrs.iter().zip(attrs).all(is_same) && self.given.iter().enumerate().all(|(i, given)| *given == is_given(i))
+        self.attrs.iter().zip(attrs).all(is_same)
+            && self.given.iter().enumerate().all(|(i, given)| *given == is_given(i))
     }
 
     /// A program must have these arguments and the outputs of its op, and not read what is not given.

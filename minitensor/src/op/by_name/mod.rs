@@ -5,10 +5,10 @@ pub(crate) mod reshape;
 
 use std::sync::OnceLock;
 
+use crate::error::{Error, Result, counted};
 use crate::op::call::Value;
 use crate::op::def::OpRef;
 use crate::op::{bind, dispatch, dispatch_one, registry};
-use crate::error::{Error, Result, counted};
 use crate::tensor::Tensor;
 
 /// A reference to an op by name. The first call looks the op up.

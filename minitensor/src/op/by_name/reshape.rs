@@ -1,9 +1,9 @@
 //! Shape changes of tensors in gradients: ops if the pass is recorded, else plain views. The views save two of the three
 //! calls in the gradient of a small reduction.
 
-use crate::op::by_name::names::{EXPAND, PERMUTE, RESHAPE};
 use crate::autograd::is_grad_enabled;
 use crate::error::Result;
+use crate::op::by_name::names::{EXPAND, PERMUTE, RESHAPE};
 use crate::tensor::{Shape, Tensor};
 
 /// Expanded tensors of at most this many elements are copied to be contiguous: later calls then take the short path.

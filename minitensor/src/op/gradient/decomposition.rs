@@ -6,21 +6,22 @@ use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Symbol};
 use minitensor_kernels::row::{Reduction, RowFunction};
 use minitensor_kernels::{Const, Num, Row};
 
+use crate::attr::{Attr, AttrKind};
+use crate::autograd::BackwardCall;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::op::CustomOpBuilder;
 use crate::op::call::Value;
 use crate::op::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
 use crate::op::kept::Kept;
 use crate::op::{OpName, dispatch_one, registry};
-use crate::attr::{Attr, AttrKind};
-use crate::autograd::BackwardCall;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::tensor::{Device, DeviceKind, Tensor};
 
 /// The gradient of an op whose row body has a program. It consists of recorded ops, so it has a gradient itself.
 pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
     let op = call.op();
-    let mut inputs: Vec<Option<Tensor>> = (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
+    let mut inputs: Vec<Option<Tensor>> =
+        (0..call.num_inputs()).map(|i| call.optional_input(i)).collect::<Result<_>>()?;
     let attrs = &call.attrs()[..op.attrs.len().min(call.attrs().len())];
     let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| is_float(op.inputs[*i].dtype) && call.needs(*i)).collect();
     let vjp = op.backward(attrs, |i| inputs[i].is_some(), &wrt);
@@ -239,7 +240,9 @@ impl Arguments {
                 (Primitive::Recip, [x]) => op("reciprocal", &[x])?,
                 (primitive, x) => op(primitive.name(), &x.iter().collect::<Vec<_>>())?,
             },
-            Instruction::Powi(x, n) => op_named("power").call(&[at(x), (&number(Const::Int(i128::from(*n)))?).into()], &[])?,
+            Instruction::Powi(x, n) => {
+                op_named("power").call(&[at(x), (&number(Const::Int(i128::from(*n)))?).into()], &[])?
+            }
             Instruction::Polygamma(..) => {
                 return Err(Error::runtime("further derivatives of digamma are not available"));
             }

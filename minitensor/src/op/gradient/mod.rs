@@ -14,14 +14,14 @@ use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
 use crate::__private::vjp_program;
-use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef, OpRef};
-use crate::op::kept::Kept;
-use crate::op::registry;
-use crate::op::gradient::pullback::Pullback;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef, OpRef};
+use crate::op::gradient::pullback::Pullback;
+use crate::op::kept::Kept;
+use crate::op::registry;
 use crate::tensor::Tensor;
 
 /// The pullbacks of one op, by kind of call.

@@ -3,18 +3,18 @@
 use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
-use crate::op::call::shape_rule::Dims;
-use crate::op::{Argument, Arguments, CustomOpBuilder};
-use crate::op::call::Arg;
-use crate::op::def::{Arity, Backward, Body, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
-use crate::backend::Wanted;
-use crate::dispatch::dispatch_wanted;
-use crate::op::gradient::Key;
 use crate::__private::vjp_program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::{BackwardCall, is_grad_enabled};
+use crate::backend::Wanted;
+use crate::dispatch::dispatch_wanted;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use crate::op::call::Arg;
+use crate::op::call::shape_rule::Dims;
+use crate::op::def::{Arity, Backward, Body, DTypeRule, Derived, OpDef, OpRef, Role, ShapeRule};
+use crate::op::gradient::Key;
+use crate::op::{Argument, Arguments, CustomOpBuilder};
 use crate::tensor::{Shape, Tensor};
 use minitensor_kernels::Const;
 
@@ -124,7 +124,8 @@ impl Pullback {
     fn made(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> Result<Pullback> {
         let cotangents: SmallVec<[usize; 2]> = op.cotangents().collect();
         let (first, last) = (cotangents.len(), cotangents.len() + forward.inputs().len());
-        let taken: Vec<usize> = (0..first).chain((first..vjp.inputs().len()).filter(|at| vjp.reads().any(|r| r == *at))).collect();
+        let taken: Vec<usize> =
+            (0..first).chain((first..vjp.inputs().len()).filter(|at| vjp.reads().any(|r| r == *at))).collect();
         let dtypes = if key.is_complex { DTypeSet::of(&[DType::C64, DType::C128]) } else { DTypeSet::FLOAT };
         let mut builder = CustomOpBuilder::from_program(format!("{}.vjp", op.name), vjp.taking(&taken))?
             .dtypes(dtypes)
@@ -164,7 +165,9 @@ impl Pullback {
             Argument::Number(_) => false,
         };
         if !taken.iter().any(is_batched) {
-            taken = (0..inputs.len()).filter(|at| taken.contains(at) || Some(*at) == (0..inputs.len()).find(is_batched)).collect();
+            taken = (0..inputs.len())
+                .filter(|at| taken.contains(at) || Some(*at) == (0..inputs.len()).find(is_batched))
+                .collect();
         }
         let program = program.taking(&taken);
         let numbers = uniforms.iter().take_while(|argument| !matches!(argument, Argument::Number(_)));
@@ -178,15 +181,23 @@ impl Pullback {
         };
         let clause = |name: &String, dims: &Dims| {
             let row = if dims.core.is_empty() { "" } else { "n" };
-            format!("{name}: [{}]", [if dims.batch { ".." } else { "" }, row].iter().filter(|d| !d.is_empty()).copied().collect::<Vec<_>>().join(", "))
+            format!(
+                "{name}: [{}]",
+                [if dims.batch { ".." } else { "" }, row]
+                    .iter()
+                    .filter(|d| !d.is_empty())
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         };
         let given: Vec<String> = names.zip(&all).map(|(name, argument)| clause(name, dims(argument))).collect();
-        let results: Vec<String> = program.outputs().iter().zip(&wrt).map(|((name, _), i)| clause(name, &rule.inputs[*i])).collect();
+        let results: Vec<String> =
+            program.outputs().iter().zip(&wrt).map(|((name, _), i)| clause(name, &rule.inputs[*i])).collect();
         let shape = format!("({}) -> ({})", given.join(", "), results.join(", "));
-        let is_mask = |argument: &Argument| {
-            matches!(argument, Argument::Input(i) if op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool))
-        };
-        let vjp = CustomOpBuilder::from_row_program(format!("{}.vjp", op.name), program.with_inputs(count), Some(&shape))?;
+        let is_mask = |argument: &Argument| matches!(argument, Argument::Input(i) if op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool));
+        let vjp =
+            CustomOpBuilder::from_row_program(format!("{}.vjp", op.name), program.with_inputs(count), Some(&shape))?;
         let masks = (0..all.len()).filter(|k| is_mask(&all[*k]));
         let vjp = masks
             .fold(vjp, CustomOpBuilder::mask)
@@ -315,9 +326,7 @@ fn swapped(op: &OpDef, forward: &Program, vjp: &Program) -> Option<(usize, usize
     let pairs = candidates(op).flat_map(|k| reads.iter().map(move |i| (*i, k)));
     let fits = |(i, k): &(usize, usize)| {
         let (input, output) = (&op.inputs[*i], &op.outputs[*k]);
-        input.dtype == output.dtype
-            && input.arity == Arity::One
-            && vjp.is_same_at_output(cotangents, forward, *i, *k)
+        input.dtype == output.dtype && input.arity == Arity::One && vjp.is_same_at_output(cotangents, forward, *i, *k)
     };
     pairs.into_iter().find(fits)
 }

@@ -1,9 +1,9 @@
 //! The vector-Jacobian product of a call that was not recorded.
 
-use crate::op::CustomOp;
-use crate::op::def::OpRef;
 use crate::autograd::{EnableGrad, grad};
 use crate::error::{Error, Result};
+use crate::op::CustomOp;
+use crate::op::def::OpRef;
 use crate::tensor::Tensor;
 
 /// The gradients of the inputs of a call, given only its tensors. It runs the op again and records the call.
