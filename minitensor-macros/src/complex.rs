@@ -12,6 +12,7 @@ use quote::{ToTokens, format_ident};
 use syn::{FnArg, Ident, ItemFn, Pat, ReturnType, Type, parse_quote};
 
 use crate::ast::{Generic, spelling, text};
+use crate::composite;
 use crate::diag::{Diag, messages};
 use crate::drawn;
 use crate::hygiene::quote;
@@ -87,7 +88,7 @@ impl Complex {
 
     /// The name of the op on parts.
     pub fn name_of_parts(&self, function: &ItemFn) -> String {
-        format!("given::{}", self.name(function).replace("::", "_"))
+        composite::name_of_given(&self.name(function))
     }
 
     fn is_complex(ty: &Type) -> bool {

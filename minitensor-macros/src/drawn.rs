@@ -8,6 +8,7 @@ use quote::{ToTokens, format_ident};
 use syn::{Attribute, Expr, FnArg, Ident, ItemFn, Meta, Pat, Type};
 
 use crate::ast::{Arity, Elem, Op, Slot, spelling, text};
+use crate::composite;
 use crate::diag::{Diag, messages};
 use crate::hygiene::quote;
 use crate::parse::clause::starts_clause;
@@ -144,9 +145,9 @@ impl Drawn {
 
     /// Makes an op the one that takes the numbers.
     pub fn rename(op: &mut Op) {
-        op.name = format!("given::{}", op.name.replace("::", "_"));
+        op.name = composite::name_of_given(&op.name);
         op.aliases.clear();
-        op.type_name = type_name(op);
+        op.type_name = composite::type_of_given(op.ident());
     }
 
     /// The clauses and the function of the op that makes the numbers.
@@ -159,12 +160,6 @@ impl Drawn {
     ) -> (TokenStream, ItemFn) {
         let is_drawn = |ident: &Ident| self.params.iter().any(|param| param.ident == *ident);
         let key = Ident::new("key", op.ident().span());
-        let variable = |i: usize| &op.generics[i].ident;
-        let dtype_of = |elem: Elem| match elem {
-            Elem::Generic(i) => variable(i).to_token_stream(),
-            Elem::Fixed(dtype) => format_ident!("{}", dtype.rust_name()).to_token_stream(),
-            _ => quote!(bool),
-        };
         let (mut params, mut dtypes, mut inputs, mut args) = (vec![], vec![], vec![], vec![]);
         for input in &op.inputs {
             let ident = &input.ident;
@@ -176,19 +171,14 @@ impl Drawn {
             if *ident == key && self.is_random() {
                 diag.error(ident, &messages::DRAWN_KEY, &[ident]);
             }
-            let dtype = dtype_of(input.elem);
+            let dtype = composite::dtype(op, input.elem);
             dtypes.push(quote!(#ident: #dtype));
             args.push(quote!(#ident));
-            match input.arity {
-                Arity::Optional => {
-                    params.push(quote!(#ident: ::core::option::Option<&#runtime::Tensor>));
-                    inputs.push(quote!(#ident));
-                }
-                _ => {
-                    params.push(quote!(#ident: &#runtime::Tensor));
-                    inputs.push(quote!(::core::option::Option::Some(#ident)));
-                }
-            }
+            params.push(composite::tensor(ident, input.arity, runtime));
+            inputs.push(match input.arity {
+                Arity::Optional => quote!(#ident),
+                _ => quote!(::core::option::Option::Some(#ident)),
+            });
         }
         if params.is_empty() {
             diag.error(op.ident(), &messages::DRAWN_ALONE, &[op.ident()]);
@@ -198,10 +188,7 @@ impl Drawn {
         if self.is_random() {
             // Optional parameters follow required ones.
             let is_required = op.attrs.iter().any(|attr| !attr.has_default());
-            params.push(match is_required {
-                true => quote!(#key: &#runtime::Tensor),
-                false => quote!(#key: ::core::option::Option<&#runtime::Tensor>),
-            });
+            params.push(composite::tensor(&key, if is_required { Arity::One } else { Arity::Optional }, runtime));
             given = if is_required { quote!(::core::option::Option::Some(#key)) } else { key.to_token_stream() };
             dtypes.push(quote!(#key: u64));
             shape_inputs = quote!(, #key: [2]);
@@ -209,15 +196,11 @@ impl Drawn {
         for slot in &op.params {
             let Slot::Attr(i) = *slot else { continue };
             let attr = &op.attrs[i];
-            let (ident, ty) = (&attr.ident, &attr.ty);
+            let ident = &attr.ident;
             if *ident == key && self.is_random() {
                 diag.error(ident, &messages::DRAWN_KEY, &[ident]);
             }
-            let default = attr.default.as_ref().map(|default| quote!(#[default = #default]));
-            params.push(match attr.optional {
-                true => quote!(#default #ident: ::core::option::Option<#ty>),
-                false => quote!(#default #ident: #ty),
-            });
+            params.push(composite::attribute(attr));
             args.push(ident.to_token_stream());
         }
         let returned: Vec<TokenStream> = match &clauses.dtype {
@@ -226,7 +209,7 @@ impl Drawn {
                 .iter()
                 .map(|(name, ty)| name.as_ref().map_or_else(|| quote!(#ty), |name| quote!(#name: #ty)))
                 .collect(),
-            None => op.outputs.iter().map(|output| dtype_of(output.elem)).collect(),
+            None => op.outputs.iter().map(|output| composite::dtype(op, output.elem)).collect(),
         };
         let bounds = op.generics.iter().map(|generic| {
             let (ident, dtypes) =
@@ -252,16 +235,9 @@ impl Drawn {
             }
         });
         let count = self.params.iter().filter(|param| !matches!(param.kind, Kind::Position(_))).count();
-        let (name, vis) = (format_ident!("__{}_op", text(op.ident())), &op.function.vis);
-        let inner = type_name(op);
-        let docs = op.function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
-        let returns = match op.returned().count() {
-            1 => quote!(#runtime::Tensor),
-            n => {
-                let each = std::iter::repeat_n(quote!(#runtime::Tensor), n);
-                quote!((#(#each),*))
-            }
-        };
+        let (name, vis) = (composite::function(op.ident()), &op.function.vis);
+        let inner = composite::type_of_given(op.ident());
+        let (docs, returns) = (composite::docs(&op.function), composite::returned(op.returned().count(), runtime));
         let function = quote! {
             #(#docs)*
             #[allow(clippy::too_many_arguments, non_snake_case)]
@@ -283,11 +259,6 @@ pub fn strip(function: &mut ItemFn) {
             arg.attrs.retain(|attr| !WORDS.iter().any(|word| attr.path().is_ident(word)));
         }
     }
-}
-
-/// The struct of the op that takes the numbers.
-fn type_name(op: &Op) -> Ident {
-    format_ident!("__{}_given", text(op.ident()))
 }
 
 /// The parameters that are plain names, with their types.

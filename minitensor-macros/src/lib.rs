@@ -10,6 +10,7 @@ mod attr_enum;
 mod body;
 mod check;
 mod complex;
+mod composite;
 mod diag;
 mod drawn;
 mod dtype;
@@ -236,7 +237,7 @@ fn definition_of_complex(complex: &complex::Complex, function: &ItemFn) -> Token
         own = lower::function(&own, &head, &runtime, &mut diag);
     }
     op.name = complex.name_of_parts(function);
-    op.type_name = quote::format_ident!("__{}_given", ast::text(&function.sig.ident));
+    op.type_name = composite::type_of_given(&function.sig.ident);
     let (attr, composite) = complex.of_tensors(function, &op, &runtime, &mut diag);
     let lowered = lower::op(&op, &runtime, &mut diag);
     if !diag.is_empty() {

@@ -6,6 +6,7 @@ use syn::{Ident, ItemFn};
 
 use super::{Complex, names, output};
 use crate::ast::{Arity, Elem, Op, text};
+use crate::composite;
 use crate::diag::Diag;
 use crate::dtype::{DType, DTypeSet};
 use crate::hygiene::quote;
@@ -26,24 +27,15 @@ impl Complex {
         let variables: Vec<String> = parts.generics.iter().map(|g| text(&g.ident)).collect();
         let complex = ["C", "Z", "W"].into_iter().find(|name| variables.iter().all(|v| v != name)).unwrap_or("C");
         let complex = format_ident!("{complex}");
-        let dtype_of = |elem: Elem| match elem {
-            Elem::Generic(i) => parts.generics[i].ident.to_token_stream(),
-            Elem::Fixed(dtype) => format_ident!("{}", dtype.rust_name()).to_token_stream(),
-            _ => quote!(bool),
-        };
         for (ident, ty) in self.params.iter().flatten() {
             let [re, im] = names(ident);
             let is_complex = Complex::is_complex(ty);
             let find = if is_complex { &re } else { ident };
             if let Some(input) = parts.inputs.iter().find(|input| input.ident == *find) {
-                let is_optional = input.arity == Arity::Optional;
-                params.push(match is_optional {
-                    true => quote!(#ident: ::core::option::Option<&#runtime::Tensor>),
-                    false => quote!(#ident: &#runtime::Tensor),
-                });
-                let (dtype, [one, two]) =
-                    (dtype_of(input.elem), [&re, &im].map(|name| format_ident!("__{}", text(name))));
-                match (is_complex, is_optional) {
+                params.push(composite::tensor(ident, input.arity, runtime));
+                let dtype = composite::dtype(parts, input.elem);
+                let [one, two] = [&re, &im].map(|name| format_ident!("__{}", text(name)));
+                match (is_complex, input.arity == Arity::Optional) {
                     (false, _) => args.push(quote!(#ident)),
                     (true, false) => {
                         taken.push(quote!(let (#one, #two) = #runtime::parts(#ident)?;));
@@ -56,12 +48,7 @@ impl Complex {
                 }
                 dtypes.push(if is_complex { quote!(#ident: #complex) } else { quote!(#ident: #dtype) });
             } else if let Some(attr) = parts.attrs.iter().find(|attr| attr.ident == *ident) {
-                let ty = &attr.ty;
-                let default = attr.default.as_ref().map(|default| quote!(#[default = #default]));
-                params.push(match attr.optional {
-                    true => quote!(#default #ident: ::core::option::Option<#ty>),
-                    false => quote!(#default #ident: #ty),
-                });
+                params.push(composite::attribute(attr));
                 args.push(quote!(#ident));
             }
         }
@@ -80,7 +67,10 @@ impl Complex {
                 returned.push(quote!(#name: _));
                 joined.push(quote!(#runtime::joined(&#one, &#two)?));
             } else {
-                let dtype = if let Elem::Generic(_) = output.elem { quote!(_) } else { dtype_of(output.elem) };
+                let dtype = match output.elem {
+                    Elem::Generic(_) => quote!(_),
+                    elem => composite::dtype(parts, elem),
+                };
                 returned.push(quote!(#name: #dtype));
                 joined.push(one.to_token_stream());
             }
@@ -120,22 +110,14 @@ impl Complex {
             name = #name, alias = [#(#aliases),*], since = #since, #own
             dtype = (#(#dtypes),*) -> (#(#returned),*) #bounds
         };
-        let (ident, vis, inner) =
-            (format_ident!("__{}_op", text(&function.sig.ident)), &function.vis, &parts.type_name);
-        let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
-        let returns = match joined.len() {
-            1 => quote!(#runtime::Tensor),
-            n => {
-                let each = std::iter::repeat_n(quote!(#runtime::Tensor), n);
-                quote!((#(#each),*))
-            }
-        };
+        let (ident, vis, inner) = (composite::function(&function.sig.ident), &function.vis, &parts.type_name);
+        let (docs, returns) = (composite::docs(function), composite::returned(joined.len(), runtime));
         let (results, joined) = match (&results[..], &joined[..]) {
             ([result], [value]) => (result.to_token_stream(), value.clone()),
             (results, [value]) => (quote!((#(#results),*)), value.clone()),
             (results, values) => (quote!((#(#results),*)), quote!((#(#values),*))),
         };
-        let composite = quote! {
+        let definition = quote! {
             #(#docs)*
             #[allow(clippy::too_many_arguments, clippy::needless_question_mark, non_snake_case)]
             #vis fn #ident(#(#params),*) -> #runtime::Result<#returns> {
@@ -144,8 +126,8 @@ impl Complex {
                 ::core::result::Result::Ok(#joined)
             }
         };
-        let composite = diag.ok(syn::parse2(composite)).unwrap_or_else(|| function.clone());
-        (attr, composite)
+        let definition = diag.ok(syn::parse2(definition)).unwrap_or_else(|| function.clone());
+        (attr, definition)
     }
 
     /// The name of an output in the `shape` clause.
