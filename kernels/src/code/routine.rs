@@ -44,9 +44,9 @@ type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *c
 
 impl Routine {
     /// Assembles a form with this many inputs, whose numbers have this width. `stored` says how each output is stored if it is
-    /// a number. The last inputs and outputs belong to the reductions: an input is what an output was before. Each reduction has
-    /// the bits of its result for no elements.
-    /// Returns `None` if the level has no machine code, or if the system refuses executable memory.
+    /// a number. The last inputs and outputs belong to the reductions: such an input is the partial result that the output replaces.
+    /// A reduction is given with the bits of its result for no elements. Returns `None` if the level has no machine code, or if the
+    /// system refuses executable memory.
     pub fn new(
         mut form: Form,
         inputs: usize,

@@ -54,6 +54,14 @@ unsafe impl<T: Send + Sync> Send for View<T> {}
 unsafe impl<T: Send + Sync> Sync for View<T> {}
 
 impl<T: Copy> View<T> {
+    fn of(matrix: &ArrayView2<'_, T>) -> Self {
+        View { start: matrix.as_ptr().cast_mut(), rows: matrix.strides()[0], columns: matrix.strides()[1] }
+    }
+
+    fn of_mut(matrix: &mut ArrayViewMut2<'_, T>) -> Self {
+        View { start: matrix.as_mut_ptr(), rows: matrix.strides()[0], columns: matrix.strides()[1] }
+    }
+
     fn cast<U>(self) -> View<U> {
         View { start: self.start.cast(), rows: self.rows, columns: self.columns }
     }
@@ -140,10 +148,7 @@ unsafe fn in_polled_parts<T: Machine + Num>(m: usize, n: usize, k: usize, a: Vie
 pub fn matmul<T: Machine + Num>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>, mut c: ArrayViewMut2<'_, T>) {
     let ((m, k), n) = (a.dim(), b.ncols());
     assert!(b.nrows() == k && c.dim() == (m, n), "{:?} by {:?} into {:?}", a.dim(), b.dim(), c.dim());
-    let view = |start, strides: &[isize]| View { start, rows: strides[0], columns: strides[1] };
-    let (start, strides) = (c.as_mut_ptr(), c.strides());
-    let c = view(start, strides);
-    let (a, b) = (view(a.as_ptr().cast_mut(), a.strides()), view(b.as_ptr().cast_mut(), b.strides()));
+    let (a, b, c) = (View::of(&a), View::of(&b), View::of_mut(&mut c));
     let work = m.saturating_mul(n).saturating_mul(k);
     // SAFETY: sizes and strides are those of borrowed views. `c` is borrowed exclusively, so it overlaps no other view.
     unsafe { if work > SMALL { in_polled_parts(m, n, k, a, b, c) } else { multiply_plainly(m, n, k, a, b, c) } }

@@ -5,7 +5,11 @@
 //! cancellation, and overflow where this costs little. They do not have all special cases of C99: a result at an infinity or at a
 //! division by 0 may have NaN in both parts. Beside a pole, `atan` and `atanh` may overflow.
 
+mod mixed;
+
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+pub use mixed::Mixed;
 
 use crate::number::scalar::{Const, Element, Field, Float, Num, lit};
 
@@ -125,64 +129,6 @@ fn along<T: Float>([cos, sin]: [T; 2], length: [T; 2]) -> Complex<T> {
     let is_none = length[1].isinf() & !sin.truthy();
     Complex::new(length[0] * cos, T::select(is_none, sin, length[1] * sin))
 }
-
-/// `+ − × ÷` of two numbers of a body, of which each may be complex. A body with complex numbers is lowered to these methods, because
-/// Rust does not allow operators with a dtype variable on the left and another type on the right.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` and `{Rhs}` cannot be combined by an operator",
-    label = "not numbers of one dtype variable",
-    note = "both numbers are `T`, or `Complex<T>`, or one of each"
-)]
-pub trait Mixed<Rhs> {
-    /// Complex if one of the numbers is.
-    type Output;
-    /// `self + other`
-    fn plus(self, other: Rhs) -> Self::Output;
-    /// `self - other`
-    fn minus(self, other: Rhs) -> Self::Output;
-    /// `self * other`
-    fn multiplied(self, other: Rhs) -> Self::Output;
-    /// `self / other`
-    fn divided(self, other: Rhs) -> Self::Output;
-}
-
-macro_rules! mixed {
-    ($left:ty, $right:ty => $out:ty; |$a:ident, $b:ident| $plus:expr, $minus:expr, $times:expr, $over:expr) => {
-        #[diagnostic::do_not_recommend]
-        impl<T: Float> Mixed<$right> for $left {
-            type Output = $out;
-            #[inline(always)]
-            fn plus(self, other: $right) -> $out {
-                let ($a, $b) = (self, other);
-                $plus
-            }
-            #[inline(always)]
-            fn minus(self, other: $right) -> $out {
-                let ($a, $b) = (self, other);
-                $minus
-            }
-            #[inline(always)]
-            fn multiplied(self, other: $right) -> $out {
-                let ($a, $b) = (self, other);
-                $times
-            }
-            #[inline(always)]
-            fn divided(self, other: $right) -> $out {
-                let ($a, $b) = (self, other);
-                $over
-            }
-        }
-    };
-}
-mixed!(T, T => T; |a, b| a + b, a - b, a * b, a.divide(b));
-mixed!(Complex<T>, Complex<T> => Complex<T>; |a, b| a + b, a - b, a * b, a.divide(b));
-mixed!(Complex<T>, T => Complex<T>; |a, b| a + b, a - b, a * b, a / b);
-mixed!(T, Complex<T> => Complex<T>; |a, b|
-    Complex::new(a + b.re, b.im),
-    Complex::new(a - b.re, -b.im),
-    b.scaled(a),
-    Complex::from(a).divide(b)
-);
 
 macro_rules! operators {
     ($($operator:ident $method:ident $assign:ident $assigned:ident |$a:ident, $b:ident| $complex:expr, $real:expr;)*) => {$(

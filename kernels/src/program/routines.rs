@@ -19,9 +19,7 @@ impl Routines {
         let place = &self.0[(size_of::<T>() == 8) as usize][level as usize - 1];
         place.get_or_init(|| assemble(plan, level)).as_ref()
     }
-}
 
-impl Routines {
     /// Machine code that has been assembled for any level, the highest first.
     pub fn any<T: Tile>(&self) -> Option<&Routine> {
         self.0[(size_of::<T>() == 8) as usize].iter().rev().find_map(|routine| routine.get()?.as_ref())

@@ -185,7 +185,7 @@ impl Plan {
     pub unsafe fn run<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
         #[cfg(target_arch = "x86_64")]
         {
-            // The interpreter cannot read what is stored in another way, even if the level changed since.
+            // The interpreter cannot read other storage. If the level has changed, the code of another level still runs.
             let of_any = || if self.is_stored() { self.routines.any::<T>() } else { None };
             if let Some(routine) = self.routines.of::<T>(self).or_else(of_any) {
                 // SAFETY: the caller's contract.

@@ -1,8 +1,10 @@
 //! Lowers a body over whole tensors: operators, methods and slices of values that are certainly tensors become calls of ops by
 //! name, and `ops::name(…)` too. All other code remains Rust.
 
+mod branch;
 mod container;
 mod kind;
+mod scope;
 mod slice;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +15,8 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Block, Expr, ExprArray, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, ExprTuple, FnArg, Ident,
-    Item, ItemFn, Pat, ReturnType, Stmt, parse_quote,
+    Block, Expr, ExprAssign, ExprClosure, ExprMacro, ExprMethodCall, ExprRepeat, FnArg, Ident, Item, ItemFn, Pat,
+    ReturnType, Stmt, parse_quote,
 };
 
 use super::call::{self, Calls, Outputs};
@@ -108,94 +110,6 @@ impl Lowering {
                 self.error(&tail, &messages::TENSOR_RESULT, &[&shown(&tail), &what, &shown(&tail)]);
             }
             _ => {}
-        }
-    }
-
-    // Variables.
-
-    fn lookup(&self, name: &Ident) -> Option<&(String, Kind, usize)> {
-        let name = text(name);
-        self.scope.iter().rev().find(|(known, ..)| *known == name)
-    }
-
-    /// The number of a declaration or of a branch.
-    fn declaration(&mut self) -> usize {
-        self.declared += 1;
-        self.declared
-    }
-
-    /// Notes that a variable or a branch must hold several outputs of an op.
-    fn want(&mut self, declared: usize, kind: &Kind) {
-        let known = self.wanted.get(&declared);
-        if known.is_none_or(|known| *known == Kind::Outputs && matches!(kind, Kind::Tuple(_))) {
-            self.wanted.insert(declared, kind.clone());
-        }
-    }
-
-    fn bind(&mut self, pattern: &Pat, kind: Kind) {
-        match pattern {
-            Pat::Tuple(_) | Pat::Slice(_) if kind.is_tensor() => {
-                self.error(pattern, &messages::TENSOR_PATTERN, &[&spelling(pattern)]);
-            }
-            Pat::Ident(pattern) => {
-                let kind = if pattern.by_ref.is_some() { kind.referred() } else { kind };
-                if let Some((_, inner)) = &pattern.subpat {
-                    self.bind(inner, kind.clone());
-                }
-                let declared = self.declaration();
-                self.scope.push((text(&pattern.ident), kind, declared));
-            }
-            Pat::Type(pattern) => {
-                let declared = Kind::of_type(&pattern.ty);
-                self.bind(&pattern.pat, if declared == Kind::Other { kind } else { declared });
-            }
-            Pat::Reference(pattern) => self.bind(&pattern.pat, kind),
-            Pat::Paren(pattern) => self.bind(&pattern.pat, kind),
-            Pat::Guard(pattern) => self.bind(&pattern.pat, kind),
-            Pat::Tuple(tuple) => self.bind_each(tuple.elems.iter(), |i| kind.part(i)),
-            Pat::Slice(slice) => self.bind_each(slice.elems.iter(), |i| kind.part(i)),
-            Pat::TupleStruct(pattern) if pattern.elems.len() == 1 => self.bind(&pattern.elems[0], kind.inside()),
-            other => {
-                // The names hide others.
-                let mut names = Names(vec![]);
-                syn::visit::Visit::visit_pat(&mut names, other);
-                names.0.iter().for_each(|name| self.scope.push((text(name), Kind::Other, 0)));
-            }
-        }
-    }
-
-    /// Binds the patterns of a list. Those after `..` are unknown, unless all parts are alike.
-    fn bind_each<'p>(&mut self, patterns: impl Iterator<Item = &'p Pat>, part: impl Fn(usize) -> Kind) {
-        let mut is_known = true;
-        for (i, pattern) in patterns.enumerate() {
-            match pattern {
-                Pat::Rest(_) => is_known = false,
-                // `rest @ ..`
-                Pat::Ident(rest) if rest.subpat.is_some() => {
-                    self.bind(pattern, Kind::List(Box::new(part(i))));
-                    is_known = false;
-                }
-                _ => self.bind(pattern, if is_known { part(i) } else { Kind::Other }),
-            }
-        }
-    }
-
-    /// Runs `inside` in a scope of its own.
-    fn scoped<V>(&mut self, inside: impl FnOnce(&mut Self) -> V) -> V {
-        let outside = self.scope.len();
-        let value = inside(self);
-        self.scope.truncate(outside);
-        value
-    }
-
-    /// Notes that a variable is assigned a new tensor.
-    fn assigned(&mut self, place: &Expr) {
-        let Some(name) = as_ident(place).map(text) else { return };
-        if let Some((_, kind, declared)) = self.scope.iter_mut().rev().find(|(known, ..)| *known == name) {
-            if *kind == Kind::Tensor {
-                self.owned.insert(*declared);
-            }
-            *kind = Kind::New;
         }
     }
 
@@ -493,38 +407,6 @@ impl Lowering {
         self.assign(&assign.left, &kind);
     }
 
-    /// The kind of the values that a place takes.
-    fn place(&self, place: &Expr) -> Kind {
-        match place {
-            Expr::Tuple(places) => Kind::Tuple(places.elems.iter().map(|place| self.place(place)).collect()),
-            Expr::Array(places) => Kind::Array(places.elems.iter().map(|place| self.place(place)).collect()),
-            place => match as_ident(place).and_then(|name| self.lookup(name)) {
-                Some((_, kind, declared)) => self.wanted.get(declared).unwrap_or(kind).clone(),
-                None => Kind::Other,
-            },
-        }
-    }
-
-    /// Notes what is assigned to a place.
-    fn assign(&mut self, place: &Expr, kind: &Kind) {
-        match place {
-            Expr::Tuple(ExprTuple { elems, .. }) | Expr::Array(ExprArray { elems, .. }) => {
-                if kind.is_tensor() {
-                    return self.error(place, &messages::TENSOR_PATTERN, &[&shown(place)]);
-                }
-                elems.iter().enumerate().for_each(|(i, place)| self.assign(place, &kind.part(i)));
-            }
-            place if *kind == Kind::New => self.assigned(place),
-            place if kind.is_several() => {
-                let Some(name) = as_ident(place).map(text) else { return };
-                if let Some((_, known, _)) = self.scope.iter_mut().rev().find(|(known, ..)| *known == name) {
-                    known.clone_from(kind);
-                }
-            }
-            _ => {}
-        }
-    }
-
     // Calls of ops.
 
     fn call(
@@ -574,100 +456,6 @@ impl Lowering {
             && inner.is_tensor()
         {
             self.error(expr, &messages::OPTIONAL_OPERAND, &[&shown(expr), &shown(expr)]);
-        }
-    }
-
-    // Branches.
-
-    /// A condition, which must not be a tensor.
-    fn condition(&mut self, condition: &mut Expr) {
-        let shown = shown(condition);
-        let at = condition.to_token_stream();
-        if self.expr(condition).is_tensor() {
-            self.error(at, &messages::TENSOR_CONDITION, &[&shown, &shown]);
-        }
-    }
-
-    /// Lowers an `if` or a `match`. Returns the joined kind of its branches; `ends` are their kinds.
-    fn branches(&mut self, expr: &mut Expr, wanted: &Kind, ends: &mut Vec<Kind>) -> Kind {
-        match expr {
-            Expr::If(branch) => {
-                let then = self.scoped(|this| {
-                    this.condition(&mut branch.cond);
-                    this.block(&mut branch.then_branch, wanted)
-                });
-                ends.push(then.clone());
-                match &mut branch.else_branch {
-                    Some((_, otherwise)) => then.join(self.branches(otherwise, wanted, ends)),
-                    None => Kind::Other,
-                }
-            }
-            Expr::Match(each) => {
-                let taken = each.arms.iter().map(|arm| Kind::of_pattern(&arm.pat)).find(|kind| *kind != Kind::Other);
-                let of = self.value(&mut each.expr, &taken.unwrap_or(Kind::Other));
-                let kinds: Vec<Kind> = each
-                    .arms
-                    .iter_mut()
-                    .map(|arm| {
-                        self.scoped(|this| {
-                            this.bind(&arm.pat, of.clone());
-                            if let Pat::Guard(pattern) = &mut arm.pat {
-                                this.condition(&mut pattern.guard);
-                            }
-                            this.value(&mut arm.body, wanted)
-                        })
-                    })
-                    .collect();
-                ends.extend(kinds.iter().cloned());
-                kinds.into_iter().reduce(Kind::join).unwrap_or(Kind::Other)
-            }
-            Expr::Block(block) => {
-                let kind = self.block(&mut block.block, wanted);
-                ends.push(kind.clone());
-                kind
-            }
-            other => {
-                let kind = self.value(other, wanted);
-                ends.push(kind.clone());
-                kind
-            }
-        }
-    }
-
-    /// Makes the branches that refer to a tensor return a tensor, like those that call an op. `to` is the kind of all branches, `ends`
-    /// are the kinds of each.
-    fn own_ends(&mut self, expr: &mut Expr, to: &Kind, ends: &mut impl Iterator<Item = Kind>) {
-        match expr {
-            Expr::If(branch) => {
-                self.own_end(&mut branch.then_branch, to, ends);
-                if let Some((_, otherwise)) = &mut branch.else_branch {
-                    self.own_ends(otherwise, to, ends);
-                }
-            }
-            Expr::Match(each) => each.arms.iter_mut().for_each(|arm| match &mut *arm.body {
-                Expr::Block(block) => self.own_end(&mut block.block, to, ends),
-                body => self.own_as(body, to, &ends.next().unwrap_or(Kind::Other)),
-            }),
-            Expr::Block(block) => self.own_end(&mut block.block, to, ends),
-            _ => {}
-        }
-    }
-
-    fn own_end(&mut self, block: &mut Block, to: &Kind, ends: &mut impl Iterator<Item = Kind>) {
-        if let (Some(kind), Some(Stmt::Expr(end, None))) = (ends.next(), block.stmts.last_mut()) {
-            self.own_as(end, to, &kind);
-        }
-    }
-
-    /// Replaces references to tensors by tensors, where the kind `to` has tensors.
-    fn own_as(&mut self, expr: &mut Expr, to: &Kind, kind: &Kind) {
-        match (to, kind, expr) {
-            (Kind::New, Kind::Tensor, expr) => self.own(expr),
-            (Kind::Tuple(to), Kind::Tuple(kinds), Expr::Tuple(tuple)) => {
-                let parts = tuple.elems.iter_mut().zip(to).zip(kinds);
-                parts.for_each(|((part, to), kind)| self.own_as(part, to, kind));
-            }
-            _ => {}
         }
     }
 
@@ -736,15 +524,6 @@ impl VisitMut for Lowering {
         self.block(block, &Kind::Other);
     }
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
-}
-
-struct Names(Vec<Ident>);
-
-impl<'a> syn::visit::Visit<'a> for Names {
-    fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
-        self.0.push(pattern.ident.clone());
-        syn::visit::visit_pat_ident(self, pattern);
-    }
 }
 
 fn first(kinds: Vec<Kind>) -> Kind {

@@ -41,12 +41,11 @@ impl Prepared for ElementProgram {
     fn new(op: &OpDef, program: Program) -> Result<ElementProgram> {
         let split = split(op, &program)?;
         let dtypes = dtypes_of(&program, split.as_ref())?;
-        let is_mask = |i: &usize| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool);
         let plan =
             |program: Program, masks: Vec<usize>| Plan::new(program, &masks).map_err(|e| Error::value(e.to_string()));
         let parts = split.map(|split| {
             let of_part = |Part { program, inputs, .. }: &Part| {
-                let own = (0..inputs.len()).filter(|k| is_mask(&inputs[*k]));
+                let own = (0..inputs.len()).filter(|k| is_mask(op, inputs[*k]));
                 plan(program.clone(), own.chain(inputs.len()..program.inputs().len()).collect())
             };
             let plans = [of_part(&split.parts[0])?, of_part(&split.parts[1])?];
@@ -82,9 +81,14 @@ impl ElementProgram {
     }
 }
 
+/// Whether an input is truth values.
+fn is_mask(op: &OpDef, input: usize) -> bool {
+    op.inputs[input].dtype == DTypeRule::Fixed(DType::Bool)
+}
+
 /// The inputs that are truth values.
 fn masks_of(op: &OpDef) -> Vec<usize> {
-    (0..op.inputs.len()).filter(|i| op.inputs[*i].dtype == DTypeRule::Fixed(DType::Bool)).collect()
+    (0..op.inputs.len()).filter(|i| is_mask(op, *i)).collect()
 }
 
 /// The dtypes at which a program of an element op runs, for each dtype variable of the op.

@@ -97,7 +97,10 @@ fn unknown_call(names: &Names, entry: &CallsEntry, name: &str) -> Error {
     Error::value(format!("{caller}, by {location}, calls '{name}', but there is no op with this name; {help}"))
 }
 
-/// Checks what is known of a call before it is made: the names of its arguments, and the number of outputs.
+/// Checks the names of the arguments of a call, and the number of its outputs.
+///
+/// # Errors
+/// If an argument is unknown, missing or given twice, or if the op returns another number of outputs.
 fn check_call(op: &OpDef, called: &Called) -> Result<()> {
     let slots = slots(op, called.positional, called.keywords)?;
     let required = op.inputs.iter().map(|input| input.arity != Arity::Optional);
@@ -207,8 +210,11 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
-/// An error if two crates define an op with the same name, if a kernel is of no op, or if a gradient formula or a body calls an unknown op, or calls an
-/// op with wrong arguments.
+/// Checks the definitions and kernels of all linked crates.
+///
+/// # Errors
+/// If two crates define an op with the same name, if a kernel belongs to no op, or if a gradient formula or a body calls an unknown op,
+/// or calls an op with wrong arguments.
 pub fn check() -> Result<()> {
     drop(read());
     CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)

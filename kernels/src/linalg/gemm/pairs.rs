@@ -46,14 +46,7 @@ pub fn matmul_of_pairs(a: ArrayView2<'_, bf16>, b: ArrayView2<'_, bf16>, mut c: 
         return false;
     }
     poll();
-    let view = |start: *const bf16, strides: &[isize]| View {
-        start: start.cast_mut().cast::<u16>(),
-        rows: strides[0],
-        columns: strides[1],
-    };
-    let (a, b) = (view(a.as_ptr(), a.strides()), view(b.as_ptr(), b.strides()));
-    let (start, strides) = (c.as_mut_ptr(), c.strides());
-    let c = View { start, rows: strides[0], columns: strides[1] };
+    let (a, b, c) = (View::of(&a).cast(), View::of(&b).cast(), View::of_mut(&mut c));
     // SAFETY: sizes and strides are those of borrowed views; the CPU has the instructions.
     unsafe {
         match c.columns != 1 && c.rows == 1 {

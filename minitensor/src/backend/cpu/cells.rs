@@ -1,5 +1,7 @@
 //! Calls of cell bodies: binds the core dimensions, broadcasts the batch, and runs the kernel on each cell.
 
+mod partial_sums;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
@@ -8,6 +10,7 @@ use minitensor_kernels::program::RowPlan;
 use minitensor_kernels::threads::{num_threads, parallel_for};
 use smallvec::SmallVec;
 
+use self::partial_sums::PartialSums;
 use crate::attr::Attr;
 use crate::backend::Wanted;
 use crate::backend::shapes::CallShapes;
@@ -18,7 +21,7 @@ use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::row_kernel::RowKernel;
 use crate::op::variants::Variants;
 use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
-use crate::tensor::{Device, DeviceKind, Layout, Shape, Strides, Tensor, copy_elements, try_vec};
+use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements, try_vec};
 
 /// The fewest elements for a thread.
 const GRAIN: usize = 16 * 1024;
@@ -461,48 +464,5 @@ impl CellOperand {
                 false => copy_elements(&shape, (self.compute, slot), &straight, (self.dtype, memory), &strides),
             }
         }
-    }
-}
-
-/// An output that is the sum over all cells. Parts of the cells have partial sums, which are added in order: the result does
-/// not depend on the number of threads.
-struct PartialSums {
-    output: Tensor,
-    /// The partial sums, in the compute dtype.
-    parts: Tensor,
-}
-
-impl PartialSums {
-    fn new(output: &Tensor, count: usize) -> Result<PartialSums> {
-        let shape: Shape = [count.max(1)].into_iter().chain(output.shape().iter().copied()).collect();
-        let parts = Tensor::zeros(shape, output.dtype().compute(), output.device())?;
-        Ok(PartialSums { output: output.detach(), parts })
-    }
-
-    /// The first partial sum as an argument of the kernel.
-    fn operand(&self, shapes: &CallShapes, core: Core) -> CellOperand {
-        let shape = self.output.shape().clone();
-        let strides = shape.contiguous_strides();
-        let first = self.parts.with_layout(Layout { shape, strides, offset: self.parts.offset() });
-        let part = first.numel() * first.dtype().size();
-        CellOperand { part, ..CellOperand::new(shapes, &first, first.dtype(), false, first.ndim(), core, true) }
-    }
-
-    fn finish(&self) {
-        let n = self.output.numel();
-        // Booleans have no sum: there is one part, or the last one remains.
-        with_dtype!(@ self.parts.dtype(), T, {
-            // SAFETY: the parts are private, contiguous and of this dtype, and all kernels have returned.
-            let all = unsafe { std::slice::from_raw_parts_mut(self.parts.data_ptr().cast::<T>(), self.parts.numel()) };
-            let (sum, rest) = all.split_at_mut(n);
-            for part in rest.chunks_exact(n.max(1)) {
-                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += *part);
-            }
-        }; I8 I16 I32 I64 U8 U16 U32 U64 F32 F64 C64 C128; else {});
-        let (shape, strides) = (self.output.shape(), self.output.strides());
-        let sum = (self.parts.dtype(), self.parts.data_ptr().cast_const());
-        let place = (self.output.dtype(), self.output.data_ptr());
-        // SAFETY: both have these elements.
-        unsafe { copy_elements(shape, sum, &shape.contiguous_strides(), place, strides) }
     }
 }
