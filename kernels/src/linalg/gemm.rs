@@ -115,15 +115,24 @@ unsafe fn large<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: V
     unreachable!("every machine number is in the list")
 }
 
+/// A function that computes a product, as [`Gemm::multiply`] does.
+type Multiply<T> = unsafe fn(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>);
+
 /// Computes a long product in parts and polls between them. It halves `c`, so that no sum changes.
 ///
 /// # Safety
-/// As for [`large`].
-unsafe fn in_polled_parts<T: Machine + Num>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
+/// As for `multiply`.
+unsafe fn in_polled_parts<T: Copy>(
+    (m, n, k): (usize, usize, usize),
+    a: View<T>,
+    b: View<T>,
+    c: View<T>,
+    multiply: Multiply<T>,
+) {
     if m.max(n) == 1 || m.saturating_mul(n).saturating_mul(k) <= POLL_INTERVAL {
         poll();
         // SAFETY: the caller's contract.
-        return unsafe { large(m, n, k, a, b, c) };
+        return unsafe { multiply(m, n, k, a, b, c) };
     }
     // Halves are whole tiles, unless there are few.
     let half = |size: usize| if size < 4 * WHOLE { size / 2 } else { (size / 2).next_multiple_of(WHOLE) };
@@ -131,12 +140,12 @@ unsafe fn in_polled_parts<T: Machine + Num>(m: usize, n: usize, k: usize, a: Vie
     unsafe {
         if n > m {
             let half = half(n);
-            in_polled_parts(m, half, k, a, b, c);
-            in_polled_parts(m, n - half, k, a, b.part(0, half), c.part(0, half));
+            in_polled_parts((m, half, k), a, b, c, multiply);
+            in_polled_parts((m, n - half, k), a, b.part(0, half), c.part(0, half), multiply);
         } else {
             let half = half(m);
-            in_polled_parts(half, n, k, a, b, c);
-            in_polled_parts(m - half, n, k, a.part(half, 0), b, c.part(half, 0));
+            in_polled_parts((half, n, k), a, b, c, multiply);
+            in_polled_parts((m - half, n, k), a.part(half, 0), b, c.part(half, 0), multiply);
         }
     }
 }
@@ -151,7 +160,9 @@ pub fn matmul<T: Machine + Num>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>, mut 
     let (a, b, c) = (View::of(&a), View::of(&b), View::of_mut(&mut c));
     let work = m.saturating_mul(n).saturating_mul(k);
     // SAFETY: sizes and strides are those of borrowed views. `c` is borrowed exclusively, so it overlaps no other view.
-    unsafe { if work > SMALL { in_polled_parts(m, n, k, a, b, c) } else { multiply_plainly(m, n, k, a, b, c) } }
+    unsafe {
+        if work > SMALL { in_polled_parts((m, n, k), a, b, c, large) } else { multiply_plainly(m, n, k, a, b, c) }
+    }
 }
 
 /// Computes one sum after the other.

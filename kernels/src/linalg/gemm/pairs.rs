@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use half::bf16;
 use ndarray::{ArrayView2, ArrayViewMut2};
 
-use super::{POLL_INTERVAL, View};
+use super::View;
 use crate::memory::copy::Pointer;
 use crate::memory::zeros;
-use crate::runtime::simd::{Level, clones, level};
-use crate::runtime::stop::poll;
+use crate::runtime::simd::clones;
 use crate::runtime::threads::parallel_for;
 
 /// The fewest rows and columns of a product for which this is faster than a product of floats.
@@ -27,11 +26,16 @@ const LEAST_EXPONENTS: u16 = 144;
 /// Whether [`matmul_of_pairs`] computes products of `m × k` and `k × n` at the current SIMD level, and is faster than a product of
 /// floats.
 pub fn takes_pairs(m: usize, n: usize, k: usize) -> bool {
+    is_available() && m.min(n).min(k) >= FEWEST
+}
+
+/// Whether there are instructions for pairs at the current SIMD level.
+fn is_available() -> bool {
     #[cfg(target_arch = "x86_64")]
-    let is_available = level() == Level::Avx512 && std::is_x86_feature_detected!("avx512bf16");
+    return crate::runtime::simd::level() == crate::runtime::simd::Level::Avx512
+        && std::is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
-    let is_available = false;
-    is_available && m.min(n).min(k) >= FEWEST && m.saturating_mul(n).saturating_mul(k) <= POLL_INTERVAL
+    false
 }
 
 /// `c = a · b`. Sums are `f32`. Returns false without a result if [`takes_pairs`] does, if memory is exhausted, or if a number or a
@@ -45,7 +49,6 @@ pub fn matmul_of_pairs(a: ArrayView2<'_, bf16>, b: ArrayView2<'_, bf16>, mut c: 
     if !takes_pairs(m, n, k) {
         return false;
     }
-    poll();
     let (a, b, c) = (View::of(&a).cast(), View::of(&b).cast(), View::of_mut(&mut c));
     // SAFETY: sizes and strides are those of borrowed views; the CPU has the instructions.
     unsafe {
@@ -73,7 +76,7 @@ unsafe fn multiply((m, n, k): (usize, usize, usize), a: View<u16>, b: View<u16>,
             return false;
         }
         #[cfg(target_arch = "x86_64")]
-        super::tiled::multiply_pairs((m, n, pairs), a.view().transposed(), b.view(), c);
+        super::in_polled_parts((m, n, pairs), a.view().transposed(), b.view(), c, super::tiled::multiply_pairs);
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (pairs, c, a.view(), b.view());
     }

@@ -55,9 +55,9 @@ impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
 /// As for `Gemm::multiply`, with at least one element in each matrix, on a CPU with AVX512_BF16. A pair is in the place of each
 /// number of `a` and `b`.
 #[cfg(target_arch = "x86_64")]
-pub(super) unsafe fn multiply_pairs(size: (usize, usize, usize), a: View<f32>, b: View<f32>, c: View<f32>) {
+pub(super) unsafe fn multiply_pairs(m: usize, n: usize, k: usize, a: View<f32>, b: View<f32>, c: View<f32>) {
     // SAFETY: the caller's contract.
-    unsafe { blocks::multiply::<crate::runtime::register::Pairs, _>(size, a, b, c, false, false) }
+    unsafe { blocks::multiply::<crate::runtime::register::Pairs, _>((m, n, k), a, b, c, false, false) }
 }
 
 /// # Safety
