@@ -818,7 +818,7 @@ def test_changes_of_state_are_noticed(f, change):
 
 
 UNARY = ["exp", "tanh", "sigmoid", "sin", "negative", "square", "relu", "gelu", "softplus", "abs", "swish", "erf"]
-KINDS = ["unary"] * 5 + ["binary"] * 6 + ["number", "where", "row", "sum", "matmul", "view", "in place", "compare"]
+KINDS = ["unary"] * 5 + ["binary"] * 6 + ["number", "where", "row", "sum", "matmul", "view", "in place", "compare", "cast"]
 BINARY = ["add", "multiply", "subtract", "maximum", "minimum", "atan2"]
 
 
@@ -853,6 +853,8 @@ def random_function(seed, size):
                     y = (a @ b.T) @ c * 0.1
                 case "view":
                     y = a[:, :1] + b[1:2]
+                case "cast":
+                    y = a.astype(c.dtype) * b
                 case _:
                     y = a * 1
                     y[1:] += b[:-1]
@@ -863,10 +865,12 @@ def random_function(seed, size):
     return f
 
 
+@pytest.mark.parametrize("dtypes", ["float32", "bfloat16", "float16", "float32 bfloat16 float16"])
 @pytest.mark.parametrize("seed", range(12))
-def test_random_graphs_agree(seed):
+def test_random_graphs_agree(seed, dtypes):
     f = random_function(seed, 200)
-    inputs = [randn(5, 6 - i % 1) + i for i in range(3)]
+    dtypes = (dtypes.split() * 3)[:3]
+    inputs = [(randn(5, 6 - i % 1) + i).astype(dtype) for i, dtype in enumerate(dtypes)]
 
     def loss(*inputs):
         leaves = [t.detach().clone().requires_grad_() for t in inputs]

@@ -10,7 +10,7 @@ import minitensor as mt
 
 
 def array(shape, dtype="float32", seed=0):
-    return mt.Tensor(np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype))
+    return mt.Tensor(np.random.default_rng([seed, *shape]).standard_normal(shape)).astype(dtype)
 
 
 def bits(values):
@@ -65,12 +65,13 @@ def standardized(x):
     return y.tanh() / maxima(y * 3, keepdims=True), deviation * 2 + 1
 
 
+DTYPES = ["float16", "bfloat16", "float32", "float64"]
 SHAPES = [(2,), (7,), (1, 5), (4, 16), (16, 16), (3, 4, 33), (2, 1, 600), (5, 513), (3, 2100)]
 
 
 class TestOneCall:
     @pytest.mark.parametrize("shape", SHAPES)
-    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    @pytest.mark.parametrize("dtype", DTYPES)
     @pytest.mark.parametrize(
         "f",
         [
@@ -131,7 +132,7 @@ class TestReductions:
     """Sums, means and extrema along the last axis are rows, too. Views of their results cost nothing."""
 
     @pytest.mark.parametrize("shape", SHAPES)
-    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    @pytest.mark.parametrize("dtype", DTYPES)
     @pytest.mark.parametrize("f", [own_softmax, own_layer_norm])
     def test_of_one_call(self, f, shape, dtype):
         assert len(assert_same(f, array(shape, dtype))) == 1
@@ -263,7 +264,7 @@ def random_rows(seed):
 def test_random_functions(seed):
     rng = random.Random(seed + 1000)
     shape = (rng.choice([1, 2, 5, 12]), rng.choice([2, 5, 12, 40, 700]))
-    dtype = rng.choice(["float32", "float64"])
+    dtype = rng.choice(DTYPES)
     inputs = [array(shape, dtype, 1), array(shape, dtype, 2), array((1, shape[1]), dtype, 3)]
     inputs += [array((shape[0], 1), dtype, 4), array((shape[0],), dtype, 5)]
     f = random_rows(seed)

@@ -56,7 +56,7 @@ functions! {
         NormalPdf(x) = x.normal_pdf(); Lgamma(x) = x.lgamma(); Digamma(x) = x.digamma();
         Polygamma(x; n) = x.polygamma(n as u32); Atan2(x, y) = x.atan2(y); Hypot(x, y) = x.hypot(y);
         Logaddexp(x, y) = x.logaddexp(y); Copysign(x, y) = x.copysign(y); Fmod(x, y) = x.fmod(y);
-        MulAdd(x, y, z) = x.mul_add(y, z);
+        MulAdd(x, y, z) = x.mul_add(y, z); Float16(x) = x.as_float16(); Bfloat16(x) = x.as_bfloat16();
     }
 }
 

@@ -198,7 +198,7 @@ impl<S: Float + Differentiable> Float for Traced<S> {
         log_sigmoid(self) = LogSigmoid; erf(self) = Erf; erfc(self) = Erfc; normal_cdf(self) = NormalCdf;
         normal_pdf(self) = NormalPdf; lgamma(self) = Lgamma; digamma(self) = Digamma; atan2(self, y) = Atan2;
         hypot(self, y) = Hypot; logaddexp(self, y) = Logaddexp; copysign(self, y) = Copysign; fmod(self, y) = Fmod;
-        mul_add(self, y, z) = MulAdd;
+        mul_add(self, y, z) = MulAdd; as_float16(self) = Float16; as_bfloat16(self) = Bfloat16;
     }
     fn nan() -> Self {
         Traced::constant_of(S::nan())

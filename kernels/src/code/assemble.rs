@@ -146,6 +146,11 @@ impl Assembler<'_> {
                 let out = self.result(id, &[x])?;
                 self.emitter.narrow_truth(out, wide)?;
             }
+            (Op::NearestFloat16, &[x]) => {
+                let source = self.register(x)?;
+                let out = self.result(id, &[x])?;
+                self.emitter.round_to_float16(out, source)?;
+            }
             (Op::Not, &[x]) => {
                 let x_register = self.register(x)?;
                 let out = self.result(id, &[x])?;

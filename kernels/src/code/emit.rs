@@ -339,6 +339,7 @@ impl<'a> Emitter<'a> {
 /// The lower half of a YMM register.
 pub(super) fn half(register: Operand) -> Operand {
     match register {
+        Operand::Register(r) if r.is_zmm() => Operand::Register(Register::YMM0 + (r as u32 - Register::ZMM0 as u32)),
         Operand::Register(r) if r.is_ymm() => Operand::Register(Register::XMM0 + (r as u32 - Register::YMM0 as u32)),
         other => other,
     }

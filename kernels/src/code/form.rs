@@ -79,6 +79,8 @@ pub enum Op {
     Narrow,
     /// The float nearest to a signed integer.
     OfSigned,
+    /// The float16 nearest to an `f32`.
+    NearestFloat16,
     /// Comparisons of floats.
     Less,
     LessEqual,
@@ -115,7 +117,7 @@ impl Op {
         match self {
             Op::Input(..) | Op::Test(_) | Op::Uniform(_) | Op::Constant(_) | Op::Truth(_) => 0,
             Op::Sqrt | Op::Round(_) | Op::ShiftLeft(_) | Op::ShiftRight(_) => 1,
-            Op::Widen | Op::Narrow | Op::OfSigned => 1,
+            Op::Widen | Op::Narrow | Op::OfSigned | Op::NearestFloat16 => 1,
             Op::IsNegative | Op::Not | Op::WidenTruth | Op::NarrowTruth => 1,
             Op::MulAdd { .. } | Op::Select => 3,
             _ => 2,

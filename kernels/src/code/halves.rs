@@ -12,6 +12,10 @@ impl Form {
     /// The bits of a bfloat16, in the lower half of each number: those of the nearest one, or a quiet NaN.
     pub(super) fn bfloat16(&mut self, x: Id) -> Id {
         let width = Width::Single;
+        if self.nodes[x as usize].op == Op::ShiftLeft(16) {
+            // It is a bfloat16 already.
+            return self.add(Op::ShiftRight(16), width, &[x]);
+        }
         let [least, half, quiet] = [1, 0x7fff, 0x40].map(|bits| self.add(Op::Constant(bits), width, &[]));
         let truncated = self.add(Op::ShiftRight(16), width, &[x]);
         let is_odd = self.add(Op::And, width, &[truncated, least]);
@@ -56,6 +60,13 @@ impl Emitter<'_> {
             _ => Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
         };
         self.emit(code, &[to, value, Operand::Immediate(0)])
+    }
+
+    /// Rounds `f32`s to the nearest float16.
+    pub(super) fn round_to_float16(&mut self, to: Operand, value: Operand) -> Result<(), IcedError> {
+        let bits = half(to);
+        self.store_float16(bits, value)?;
+        self.load_half(to, bits, Storage::Float16)
     }
 
     /// Stores the lower half of each number, whose upper half is 0, with the help of a vector register.

@@ -206,6 +206,9 @@ impl Binary32 for Number<f32> {
     fn of_signed(bits: Bits<f32>) -> Self {
         Number::made(Op::OfSigned, &[bits.0])
     }
+    fn nearest_float16(self) -> Self {
+        Number::made(Op::NearestFloat16, &[self.0])
+    }
 }
 
 impl Binary64 for Number<f64> {}

@@ -6,6 +6,7 @@
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Shl, Shr, Sub};
 
+use super::single;
 use crate::number::scalar::Mask;
 
 /// A floating-point number. The operators also take a native number on their right.
@@ -105,6 +106,10 @@ pub trait Binary32: Binary<Native = f32, Bits: Word<Native = u32>> {
     fn narrow(wide: Self::Wide) -> Self;
     /// The number nearest to the bits as a signed integer.
     fn of_signed(bits: Self::Bits) -> Self;
+    /// The nearest float16.
+    fn nearest_float16(self) -> Self {
+        single::nearest_float16(self)
+    }
 }
 
 /// `f64`, or a value that stands for one.

@@ -310,6 +310,8 @@ impl<S: Float> Float for Dual<S> {
         normal_pdf(x) = y => -(x * y);
         lgamma(x) = _y => x.digamma();
         digamma(x) = _y => x.polygamma(1);
+        as_float16(_x) = _y => S::one();
+        as_bfloat16(_x) = _y => S::one();
     }
     #[inline(always)]
     fn nan() -> Self {

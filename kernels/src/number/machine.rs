@@ -386,6 +386,8 @@ macro_rules! float {
                 softplus = $math::softplus,
                 log_sigmoid = $math::log_sigmoid,
                 digamma = $digamma,
+                as_float16 = $math::as_float16,
+                as_bfloat16 = $math::as_bfloat16,
             );
             #[inline(always)]
             fn nan() -> Self {

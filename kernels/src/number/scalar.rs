@@ -370,6 +370,12 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn polygamma(self, order: u32) -> Self {
         if order == 0 { self.digamma() } else { Self::nan() }
     }
+    /// The nearest float16, as a number of this type. Its derivative is that of `self`.
+    #[doc(hidden)]
+    fn as_float16(self) -> Self;
+    /// The nearest bfloat16, as a number of this type. Its derivative is that of `self`.
+    #[doc(hidden)]
+    fn as_bfloat16(self) -> Self;
     /// The angle of the point (`other`, `self`), in radians.
     fn atan2(self, other: Self) -> Self;
     /// `√(x² + y²)` without overflow.

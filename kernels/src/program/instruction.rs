@@ -99,10 +99,13 @@ impl Instruction {
     /// Whether it takes longer than loading its value from memory: all but arithmetic and comparisons.
     pub(super) fn is_dear(&self) -> bool {
         use Primitive::{
-            Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
+            Add, Bfloat16, Chain, Conj, Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square,
+            Subtract,
         };
-        const CHEAP: [Primitive; 12] =
-            [Add, Chain, Conj, Divide, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract];
+        const CHEAP: [Primitive; 14] = [
+            Add, Bfloat16, Chain, Conj, Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square,
+            Subtract,
+        ];
         match self {
             Instruction::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
             Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) | Instruction::Row(..) => true,
@@ -211,7 +214,9 @@ impl Instruction {
     /// Rewrites that change no bit of any result. The exception is the sign of a zero, if an integer 0 is added or if
     /// an integer 1 is a derivative.
     pub(super) fn written(&self, instructions: &[Instruction]) -> Written {
-        use Primitive::{Add, Chain, Divide, Equal, Less, LessEqual, Multiply, Negative, Subtract, Truthy};
+        use Primitive::{
+            Add, Bfloat16, Chain, Divide, Equal, Float16, Less, LessEqual, Multiply, Negative, Subtract, Truthy,
+        };
         let constant = |id: &Id| if let Instruction::Constant(c) = &instructions[id.at()] { Some(*c) } else { None };
         let truth = |id: &Id| if let Instruction::Truth(t) = &instructions[id.at()] { Some(*t) } else { None };
         let is = |id: &Id, n: i128| matches!(constant(id), Some(Const::Int(i)) if i == n);
@@ -265,6 +270,9 @@ impl Instruction {
                 (Add | Subtract, [a, b]) if is(b, 0) => Written::As(*a),
                 (Add, [a, b]) if is(a, 0) => Written::As(*b),
                 (Subtract, [a, b]) if is(a, 0) && !is(b, 0) => Written::Simpler(Instruction::apply(Negative, &[*b])),
+                (Float16 | Bfloat16, [a]) if matches!(&instructions[a.at()], Instruction::Apply(q, _) if q == p) => {
+                    Written::As(*a)
+                }
                 (Negative, [a]) => match (&instructions[a.at()], constant(a)) {
                     (Instruction::Apply(Negative, inner), _) => Written::As(inner[0]),
                     (_, Some(Const::Int(i))) => Written::Simpler(Instruction::Constant(Const::Int(-i))),

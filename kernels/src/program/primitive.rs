@@ -208,6 +208,8 @@ primitives! {
         Copysign "copysign" (x, y) -> Number = x.copysign(y);
         Fmod "fmod" (x, y) -> Number = x.fmod(y);
         MulAdd "mul_add" (x, y, z) -> Number = x.mul_add(y, z);
+        Float16 "float16" (x) -> Number = x.as_float16();
+        Bfloat16 "bfloat16" (x) -> Number = x.as_bfloat16();
     }
 }
 

@@ -397,7 +397,7 @@ impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
 
 impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
     tests! { isfinite(self); }
-    cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); }
+    cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); as_float16(self); as_bfloat16(self); }
     expensive! {
         cbrt(self); exp2(self); silu(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self);
         normal_pdf(self); lgamma(self); digamma(self);

@@ -668,7 +668,7 @@ pub(crate) fn call(
     with_recorder(|recorder| {
         recorder.frames.truncate(depth);
         let is_meta = is_meta || matches!(&result, Ok(all) if all.iter().flatten().any(|t| t.device() == Device::Meta));
-        match &result {
+        let recorded = match &result {
             Ok(outputs) if !is_meta && is_whole => {
                 let Some(frame) = recorder.frames.pop() else { return Ok(()) };
                 recorder.record(op, args, attrs, outputs, &frame)
@@ -680,7 +680,9 @@ pub(crate) fn call(
                 }
                 Ok(())
             }
-        }
+        };
+        // The calls of a body that reads elements are discarded at its end.
+        if recorder.frames.last().is_some_and(|outer| outer.reads) { Ok(()) } else { recorded }
     })
     .unwrap_or(Ok(()))?;
     result

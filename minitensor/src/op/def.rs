@@ -278,7 +278,10 @@ impl OpDef {
     pub fn program_arguments(&self) -> ProgramArguments {
         let is_of_rows = matches!(self.shape, ShapeRule::Core(_));
         let is_along = |i: &usize| !is_of_rows || self.inputs[*i].core == Core::Slice;
-        let is_number = |i: &usize| matches!(self.inputs[*i].dtype, DTypeRule::Generic(_));
+        let is_number = |i: &usize| match self.inputs[*i].dtype {
+            DTypeRule::Fixed(dtype) => dtype.is_differentiable(),
+            rule => matches!(rule, DTypeRule::Generic(_)),
+        };
         let (inputs, others): (Vec<usize>, Vec<usize>) = (0..self.inputs.len()).partition(is_along);
         let (numbers, positions) = others.into_iter().partition(is_number);
         let floats = (0..self.attrs.len()).filter(|k| self.attrs[*k].kind == AttrKind::Float).collect();

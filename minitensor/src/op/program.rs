@@ -166,7 +166,7 @@ pub fn dtypes_of_rows(program: &Program) -> Result<DTypeSet> {
 }
 
 /// Checks that a program can compute the dtypes of an op. Tensors with a dtype of their own are truth values or, if the op has one dtype
-/// variable, integers that are converted to floating numbers.
+/// variable, other numbers that are converted to those of the program and back: integers, or floats that compute in the same dtype.
 #[cfg(feature = "engine")]
 pub fn check_dtypes(op: &OpDef) -> Result<()> {
     if !(1..=2).contains(&op.generics.len()) {
@@ -180,9 +180,10 @@ pub fn check_dtypes(op: &OpDef) -> Result<()> {
         match rule {
             DTypeRule::Generic(g) if usize::from(g) < op.generics.len() => {}
             DTypeRule::Fixed(DType::Bool) => {}
+            DTypeRule::Fixed(dtype) if is_of_floats && admitted.iter().all(|d| d.compute() == dtype.compute()) => {}
             DTypeRule::Fixed(dtype) if !dtype.is_integer() => {
                 return Err(Error::value(format!(
-                    "'{name}' has the dtype {dtype}, but a program converts only integers to its dtype"
+                    "'{name}' has the dtype {dtype}, but a program of {admitted} converts only integers to its dtype"
                 )));
             }
             DTypeRule::Fixed(dtype) if !is_of_floats => {

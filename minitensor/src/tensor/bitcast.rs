@@ -17,6 +17,8 @@ impl Tensor {
                 counted(dtype.size(), "byte")
             )));
         }
+        // An access to the elements, for a graph that is being recorded: it has no call that gives these.
+        self.data_ptr();
         let (storage, shape, strides) = (self.storage().clone(), self.shape().clone(), self.strides().into());
         // SAFETY: the elements are the same bytes. Real dtypes of one size have one alignment, and all their bits are valid.
         Ok(unsafe { Tensor::from_parts(storage, shape, strides, self.offset(), dtype) })

@@ -5,6 +5,7 @@ use super::gradients::{checked, has_gradient};
 use super::sample::Sample;
 use super::values::close;
 use crate::autograd::{Options, grad};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Recording, Traced};
 use crate::op::{Backward, Body, OpDef, OpName, OpRef};
@@ -24,9 +25,18 @@ pub fn graph_is_the_op(op: &OpRef, sample: &Sample) -> Result<()> {
     }
     // Other elements in the same ranges.
     let other = sample.map(|_, t| FLIP.call(&[t.into()], &[])?.copied())?;
-    compare(op, sample, &other, &[])?;
     let which = checked(op, sample);
-    if has_gradient(op) && !which.is_empty() { compare(op, sample, &other, &which) } else { Ok(()) }
+    let is_checked = has_gradient(op) && !which.is_empty();
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::Bf16] {
+        let in_dtype = |_: usize, t: &Tensor| if t.dtype() == DType::F64 { t.cast(dtype) } else { Ok(t.clone()) };
+        let (sample, other) = (sample.map(in_dtype)?, other.map(in_dtype)?);
+        let compared = || {
+            compare(op, &sample, &other, &[])?;
+            if is_checked { compare(op, &sample, &other, &which) } else { Ok(()) }
+        };
+        compared().map_err(|e: Error| e.context(dtype.name()))?;
+    }
+    Ok(())
 }
 
 /// The relative difference between a call and a graph with it. The program of a cell body may add in another order; that of
@@ -64,6 +74,7 @@ pub(super) fn with_gradients(inputs: &[Option<Tensor>], which: &[usize], results
     Ok(results.into_iter().chain(gradients.into_iter().flatten()).collect())
 }
 
+/// Compares a call with its graph, whose gradients of the inputs `which` are computed, too.
 fn compare(op: &OpRef, sample: &Sample, other: &Sample, which: &[usize]) -> Result<()> {
     let copied = |sample: &Sample| {
         sample.map(|i, t| if which.contains(&i) { t.copied()?.with_requires_grad() } else { t.copied() })

@@ -7,6 +7,7 @@
 mod bits;
 mod error;
 mod exp;
+mod half;
 mod log;
 mod polynomial;
 mod sigmoid;
@@ -15,6 +16,7 @@ mod softplus;
 pub use super::widened::*;
 pub use error::{erf, erfc, normal_cdf, normal_pdf};
 pub use exp::{exp, exp2, expm1};
+pub use half::{as_bfloat16, as_float16, nearest_float16};
 pub use log::{log, log1p, log2, log10};
 pub use sigmoid::{sigmoid, silu, tanh};
 pub use softplus::{log_sigmoid, softplus};

@@ -11,6 +11,7 @@ use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::CustomOpBuilder;
+use crate::op::by_name::names;
 use crate::op::call::Value;
 use crate::op::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
 use crate::op::kept::Kept;
@@ -102,8 +103,11 @@ fn row_function(function: RowFunction) -> Result<OpRef> {
     Ok(op)
 }
 
-fn is_float(dtype: DTypeRule) -> bool {
-    matches!(dtype, DTypeRule::Generic(_))
+fn is_float(rule: DTypeRule) -> bool {
+    match rule {
+        DTypeRule::Fixed(dtype) => dtype.is_differentiable(),
+        rule => matches!(rule, DTypeRule::Generic(_)),
+    }
 }
 
 fn op_named(name: &'static str) -> OpName {
@@ -236,6 +240,8 @@ impl Arguments {
                 (Primitive::Chain, [x, y]) => {
                     dispatch_one(&CHAIN, &[(&before[x.at()]).into(), (&before[y.at()]).into()], &[])?
                 }
+                (Primitive::Float16, [x]) => self.rounded(&before[x.at()], DType::F16)?,
+                (Primitive::Bfloat16, [x]) => self.rounded(&before[x.at()], DType::Bf16)?,
                 (Primitive::Pow, [x, y]) => op("power", &[x, y])?,
                 (Primitive::Recip, [x]) => op("reciprocal", &[x])?,
                 (primitive, x) => op(primitive.name(), &x.iter().collect::<Vec<_>>())?,
@@ -271,6 +277,12 @@ impl Arguments {
                 }
             }
         })
+    }
+
+    /// Numbers that are rounded to those of another dtype.
+    fn rounded(&self, x: &Tensor, to: DType) -> Result<Tensor> {
+        let rounded = names::ASTYPE.call(&[x.into(), to.into()], &[])?;
+        names::ASTYPE.call(&[(&rounded).into(), self.dtype.into()], &[])
     }
 
     /// Whether a primitive is computed by others here: the device has no kernel of its op.

@@ -9,7 +9,7 @@ pub struct Domain {
     pub shape: Shape,
     /// Whether some values are reduced along rows.
     pub is_of_rows: bool,
-    /// The dtype of numbers.
+    /// The dtype in which numbers are computed. Half floats are computed in `float32`.
     pub dtype: DType,
 }
 

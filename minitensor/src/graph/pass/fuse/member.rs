@@ -36,12 +36,12 @@ pub struct Member {
 impl Member {
     /// `None` if the call cannot be fused.
     pub fn of(graph: &Graph, call: &Call) -> Option<Member> {
-        if let Some(view) = view(graph, call) {
-            return Some(view);
+        if let Some(same) = view(graph, call).or_else(|| cast(graph, call)) {
+            return Some(same);
         }
         let op = &call.op;
-        let dtype = dtype(graph, call).filter(|d| matches!(d, DType::F32 | DType::F64))?;
-        let is_number = |id: ValueId| graph.value(id).dtype == dtype;
+        let dtype = computed(dtype(graph, call)?)?;
+        let is_number = |id: ValueId| computed(graph.value(id).dtype) == Some(dtype);
         let takes = |(i, arg): (usize, &Operand)| match (op.parameter(i).dtype, arg) {
             (DTypeRule::Generic(_), Operand::Value(id)) => is_number(*id),
             (DTypeRule::Generic(_), Operand::Number(_)) | (_, Operand::None) => true,
@@ -85,7 +85,7 @@ fn view(graph: &Graph, call: &Call) -> Option<Member> {
     let is = |name: &OpName| name.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op));
     let ([Operand::Value(x), ..], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
     let (from, to) = (graph.value(*x), graph.value(*y));
-    let dtype = Some(from.dtype).filter(|d| matches!(d, DType::F32 | DType::F64))?;
+    let dtype = computed(from.dtype)?;
     let one_more = |short: &Shape, long: &Shape| long.split_last() == Some((&1, &**short));
     let is_view = if is(&names::RESHAPE) || is(&names::SQUEEZE) || is(&names::UNSQUEEZE) {
         one_more(&from.shape, &to.shape) || one_more(&to.shape, &from.shape)
@@ -99,15 +99,33 @@ fn view(graph: &Graph, call: &Call) -> Option<Member> {
         is(&names::PART) && region().is_some_and(|region| region.differs_in_last_axis())
     };
     let is_plain = is_view && call.is_pure() && call.cut.detached.is_empty() && from.memory == to.memory;
-    let program = || Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].into())]);
-    (is_plain && from.device == Device::Cpu).then(|| Member {
-        kind: Kind::View,
-        body: Arguments { program: program(), inputs: vec![Argument::Input(0)], uniforms: Vec::new() },
-        domain: Domain { shape: to.shape.clone(), is_of_rows: false, dtype },
-    })
+    let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
+    (is_plain && from.device == Device::Cpu).then(|| Member { kind: Kind::View, body: identity(), domain })
 }
 
-/// The dtype in which a call computes.
+/// A conversion between dtypes that are computed in the same dtype.
+fn cast(graph: &Graph, call: &Call) -> Option<Member> {
+    let ([Operand::Value(x)], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
+    let (from, to) = (graph.value(*x), graph.value(*y));
+    let dtype = computed(from.dtype).filter(|dtype| computed(to.dtype) == Some(*dtype))?;
+    let is_cast = names::ASTYPE.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op)) && from.memory != to.memory;
+    let is_plain = is_cast && call.is_pure() && call.cut.detached.is_empty();
+    let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
+    (is_plain && from.device == Device::Cpu).then(|| Member { kind: Kind::Elements, body: identity(), domain })
+}
+
+/// The program of a call that returns its argument.
+fn identity() -> Arguments {
+    let program = Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].into())]);
+    Arguments { program, inputs: vec![Argument::Input(0)], uniforms: Vec::new() }
+}
+
+/// The dtype in which a program computes numbers of a dtype, if there is machine code for it.
+fn computed(dtype: DType) -> Option<DType> {
+    Some(dtype.compute()).filter(|dtype| matches!(dtype, DType::F32 | DType::F64))
+}
+
+/// The dtype of the first number that a call takes.
 fn dtype(graph: &Graph, call: &Call) -> Option<DType> {
     let is_generic = |i: &usize| matches!(call.op.parameter(*i).dtype, DTypeRule::Generic(_));
     let dtype = |i: usize| if let Operand::Value(id) = call.args[i] { Some(graph.value(id).dtype) } else { None };

@@ -75,12 +75,17 @@ pub fn copied(graph: &Graph, call: &Call) -> SmallVec<[Option<ValueId>; 1]> {
         return call.reads().map(Some).collect();
     }
     let member = if call.is_elementwise() { Member::of(graph, call) } else { None };
+    let has_same_dtype = |id: &ValueId, k: usize| {
+        let output = call.outputs.get(k).copied().flatten();
+        output.is_some_and(|output| graph.value(*id).dtype == graph.value(output).dtype)
+    };
     let argument = |k: usize| {
         let body = &member.as_ref()?.body;
         let (_, id) = body.program.outputs().get(k)?;
         let Instruction::Input(input) = body.program.instructions()[id.at()] else { return None };
         let Argument::Input(i) = body.inputs[input as usize] else { return None };
-        if let Some(Operand::Value(id)) = call.args.get(i) { Some(*id) } else { None }
+        let id = if let Some(Operand::Value(id)) = call.args.get(i) { Some(*id) } else { None };
+        id.filter(|id| has_same_dtype(id, k))
     };
     (0..call.outputs.len()).map(argument).collect()
 }

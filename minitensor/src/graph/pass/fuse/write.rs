@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use minitensor_kernels::Const;
-use minitensor_kernels::Element;
 use minitensor_kernels::program::{Output, Program, ScalarValue, Symbol};
+use minitensor_kernels::{Element, Float};
 use smallvec::SmallVec;
 
 use super::domain::{Domain, Place};
@@ -184,7 +184,9 @@ impl Body<'_> {
                 match member.body.program.at::<Symbol>(&inputs, &uniforms) {
                     Some(results) => {
                         let pairs = call.outputs.iter().zip(results);
-                        computed.extend(pairs.filter_map(|(id, value)| id.map(|id| (id, value))));
+                        computed.extend(
+                            pairs.filter_map(|(id, value)| id.map(|id| (id, self.stored(id, member.kind, value)))),
+                        );
                     }
                     None => is_complete = false,
                 }
@@ -195,6 +197,15 @@ impl Body<'_> {
             outputs.iter().enumerate().map(output).collect::<Vec<(String, Output)>>()
         });
         is_complete.then_some(program)
+    }
+
+    /// A computed value, rounded to its dtype.
+    fn stored(&self, id: ValueId, kind: Kind, value: ScalarValue<Symbol>) -> ScalarValue<Symbol> {
+        match (value, self.graph.value(id).dtype) {
+            (ScalarValue::Number(x), DType::F16) if kind != Kind::View => ScalarValue::Number(x.as_float16()),
+            (ScalarValue::Number(x), DType::Bf16) if kind != Kind::View => ScalarValue::Number(x.as_bfloat16()),
+            (value, _) => value,
+        }
     }
 
     /// An argument of a call.
@@ -245,9 +256,15 @@ impl Body<'_> {
         } else {
             CustomOpBuilder::from_program(name, program)?
         };
-        let is_mask = |k: &usize| self.graph.value(self.inputs[*k].0).dtype == DType::Bool;
-        let masks = (0..self.inputs.len()).filter(is_mask);
-        masks.fold(builder.dtypes(DTypeSet::of(&[self.domain.dtype])), CustomOpBuilder::mask).finish()
+        // The first number has the dtype variable.
+        let dtype = |id: ValueId| self.graph.value(id).dtype;
+        let of_inputs = || self.inputs.iter().map(|(id, _)| dtype(*id)).enumerate();
+        let own = of_inputs().map(|(_, dtype)| dtype).find(|dtype| *dtype != DType::Bool).unwrap_or(self.domain.dtype);
+        let has_other = |(_, dtype): &(usize, DType)| *dtype != own;
+        let of_outputs = outputs.iter().map(|id| dtype(*id)).enumerate();
+        let builder = builder.dtypes(DTypeSet::of(&[own]));
+        let builder = of_inputs().filter(has_other).fold(builder, |op, (k, dtype)| op.input_dtype(k, dtype));
+        of_outputs.filter(has_other).fold(builder, |op, (k, dtype)| op.output_dtype(k, dtype)).finish()
     }
 }
 
