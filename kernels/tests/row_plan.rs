@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use minitensor_kernels::program::{Program, RowPlan, Symbol, Tile};
+use half::{bf16, f16};
+use minitensor_kernels::program::{Program, RowPlan, Storage, Symbol, Tile};
 use minitensor_kernels::row::{Computed, Reduction, Rows};
 use minitensor_kernels::simd::{Level, levels, set_level};
 use minitensor_kernels::{Element, Field, Float, Num, Real, Row, lit};
@@ -223,6 +224,94 @@ fn a_plan_computes_its_program() {
             }
         }
     }
+}
+
+/// The bits of a half float that is stored so.
+fn half(x: f32, storage: Storage) -> u16 {
+    if storage == Storage::Float16 { f16::from_f32(x).to_bits() } else { bf16::from_f32(x).to_bits() }
+}
+
+/// The number that half floats with these bits store.
+fn number(bits: u16, storage: Storage) -> f32 {
+    if storage == Storage::Float16 { f16::from_bits(bits).to_f32() } else { bf16::from_bits(bits).to_f32() }
+}
+
+/// Rows of half floats have the bits of rows that are converted before and after.
+#[test]
+fn rows_of_half_floats_are_computed_in_single_precision() {
+    let _alone = LEVEL.lock();
+    const SIZES: [(usize, usize); 8] =
+        [(1, 1), (1, 300), (3, 70), (17, 5), (100, 90), (577, 4), (2048, 3), (140_000, 1)];
+    let mut count = 0;
+    for seed in 0..200 {
+        let mut random = Random(seed + 5000);
+        let (n, rows) = SIZES[random.below(SIZES.len())];
+        let (program, gives) = random_program(seed, n);
+        let mut storage = |can_be_half: bool| match random.below(3) {
+            1 if can_be_half => Storage::Float16,
+            2 if can_be_half => Storage::BFloat16,
+            _ => Storage::Own,
+        };
+        let of_inputs: Vec<Storage> = NAMES.0.iter().map(|_| storage(true)).collect();
+        let of_outputs: Vec<Storage> = gives.iter().map(|gives| storage(*gives)).collect();
+        let mut inputs: Vec<Operand<f32>> = NAMES.0.iter().map(|_| Operand::new(&mut random, n, rows)).collect();
+        let mut uniforms: Vec<Operand<f32>> = NAMES.1.iter().map(|_| Operand::new(&mut random, 1, rows)).collect();
+        uniforms[PER_ROW].step = 0;
+        let mut halves: Vec<Vec<u16>> = vec![];
+        for (x, storage) in inputs.iter_mut().zip(&of_inputs).filter(|(_, storage)| storage.is_half()) {
+            halves.push(x.values.iter().map(|x| half(*x, *storage)).collect());
+            x.values = halves[halves.len() - 1].iter().map(|bits| number(*bits, *storage)).collect();
+        }
+        let own = RowPlan::new(program.clone(), &gives, PER_ROW, &[]).expect("it is of rows");
+        let both = [of_inputs.clone(), of_outputs.clone()];
+        for level in levels() {
+            let expected = run((&own, &gives), (n, rows), &inputs, &uniforms, level);
+            let plan = RowPlan::stored(program.clone(), &gives, PER_ROW, &[], both.clone()).expect("it is of rows");
+            if !plan.is_machine_code::<f32>() {
+                assert!(level == Level::Baseline || !cfg!(target_arch = "x86_64"), "{program}");
+                continue;
+            }
+            let mut left = halves.iter();
+            let from: Vec<Rows<*const f32>> = inputs
+                .iter()
+                .zip(&of_inputs)
+                .map(|(x, storage)| match storage.is_half() {
+                    true => {
+                        let bits = left.next().expect("one for each");
+                        Rows { data: bits.as_ptr().cast(), step: (2 * x.step) as isize, is_large: false }
+                    }
+                    false => x.rows(),
+                })
+                .collect();
+            let width = |gives: bool| if gives { n } else { 1 };
+            let mut got: Vec<Vec<f32>> = gives.iter().map(|gives| vec![7.5; width(*gives) * rows]).collect();
+            let to: Vec<Rows<*mut f32>> = got
+                .iter_mut()
+                .zip(gives.iter().zip(&of_outputs))
+                .map(|(y, (gives, storage))| Rows {
+                    data: y.as_mut_ptr(),
+                    step: (storage.step(4) * width(*gives)) as isize,
+                    is_large: false,
+                })
+                .collect();
+            let uniforms: Vec<_> = uniforms.iter().map(Operand::rows).collect();
+            // SAFETY: all operands have these rows, which are stored so.
+            unsafe { plan.run::<f32>(n, rows, &from, &uniforms, &to) };
+            for ((got, expected), storage) in got.iter().zip(&expected).zip(&of_outputs) {
+                let words = got.iter().flat_map(|x| [x.to_bits() as u16, (x.to_bits() >> 16) as u16]);
+                let found: Vec<f32> = match storage.is_half() {
+                    true => words.map(|bits| number(bits, *storage)).take(expected.len()).collect(),
+                    false => got.clone(),
+                };
+                for (x, y) in found.iter().zip(expected) {
+                    let y = if storage.is_half() { number(half(*y, *storage), *storage) } else { *y };
+                    assert!(x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(), "{x} {y}, seed {seed}: {program}");
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0 || !cfg!(target_arch = "x86_64") || levels().count() == 1);
 }
 
 #[test]

@@ -13,8 +13,13 @@ def array(shape, dtype="float32", seed=0):
     return mt.Tensor(np.random.default_rng([seed, *shape]).standard_normal(shape)).astype(dtype)
 
 
+def elements(t):
+    """The elements as an array. NumPy has no bfloat16."""
+    return np.asarray(t.detach().astype("float32") if t.dtype == mt.bfloat16 else t.detach())
+
+
 def bits(values):
-    return [np.asarray(t.detach()).tobytes() for t in (values if isinstance(values, (list, tuple)) else [values])]
+    return [elements(t).tobytes() for t in (values if isinstance(values, (list, tuple)) else [values])]
 
 
 def assert_same(f, *args):
@@ -27,7 +32,7 @@ def assert_same(f, *args):
 
 def values(result):
     """The elements of all tensors. The sign of a zero may differ in gradients."""
-    return [(np.asarray(t.detach()) + 0.0).tobytes() for t in result]
+    return [(elements(t) + 0.0).tobytes() for t in result]
 
 
 def mean(x):
@@ -289,7 +294,7 @@ def test_random_functions(seed):
         if not results:
             return
         grads = mt.grad(sum((t * t).sum() for t in results), leaves, allow_unused=True)
-        grads = [np.zeros(t.shape) if d is None else d.numpy() for d, t in zip(grads, leaves, strict=True)]
+        grads = [np.zeros(t.shape) if d is None else elements(d) for d, t in zip(grads, leaves, strict=True)]
         expected = expected or grads
         for a, b in zip(grads, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-4 * max(1, abs(b).max()))

@@ -3,17 +3,31 @@
 use iced_x86::{Code, IcedError};
 
 use super::emit::{Emitter, Operand, half};
-use super::form::{Form, Id, Op, Width};
+use super::form::{Form, Id, Node, Op, Width};
 use super::x86::vector;
 use crate::program::Storage;
 use crate::runtime::simd::Level;
 
+/// The bits of an `f32` that a bfloat16 has.
+const UPPER: Op = Op::Constant(0xffff_0000);
+
 impl Form {
+    /// Whether a number has been [rounded](crate::math::single::as_bfloat16) to a bfloat16: it is selected from numbers without bits
+    /// in the lower half.
+    fn is_bfloat16(&self, x: Id) -> bool {
+        let is_upper = |id: &Id| {
+            let Node { op, .. } = self.nodes[*id as usize];
+            let has_mask = || self.nodes[*id as usize].operands().iter().any(|id| self.nodes[*id as usize].op == UPPER);
+            op == Op::And && has_mask() || matches!(op, Op::Constant(bits) if bits & 0xffff == 0)
+        };
+        let node = &self.nodes[x as usize];
+        node.op == Op::Select && node.operands()[1..].iter().all(is_upper)
+    }
+
     /// The bits of a bfloat16, in the lower half of each number: those of the nearest one, or a quiet NaN.
     pub(super) fn bfloat16(&mut self, x: Id) -> Id {
         let width = Width::Single;
-        if self.nodes[x as usize].op == Op::ShiftLeft(16) {
-            // It is a bfloat16 already.
+        if self.is_bfloat16(x) {
             return self.add(Op::ShiftRight(16), width, &[x]);
         }
         let [least, half, quiet] = [1, 0x7fff, 0x40].map(|bits| self.add(Op::Constant(bits), width, &[]));

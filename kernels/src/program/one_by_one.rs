@@ -10,7 +10,6 @@ use super::stages::{Part, Slot, Stage, Stages, Sums};
 use super::tile::Shared;
 use crate::memory::Line;
 use crate::memory::copy::Pointer;
-use crate::number::Truth;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
 use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, reduced};
@@ -57,7 +56,6 @@ impl RowPlan {
         let mut memory = MEMORY.take();
         let buffers =
             Buffers::of::<T>(stages, n, together, if is_long { None } else { Some(inputs.len()) }, &mut memory);
-        let masks = self.masks();
         let mut run = Run {
             n,
             rows: 0,
@@ -67,7 +65,8 @@ impl RowPlan {
             buffers,
             inputs,
             outputs,
-            masks,
+            masks: self.masks(),
+            sizes: self.sizes(size_of::<T>()),
             numbers,
             first,
             copied: SmallVec::new(),
@@ -166,6 +165,8 @@ struct Run<'a, T> {
     inputs: &'a [Rows<*const T>],
     outputs: &'a [Rows<*mut T>],
     masks: &'a [Vec<bool>; 2],
+    /// The size in bytes of an element of each input, and of each output.
+    sizes: [SmallVec<[usize; 8]>; 2],
     /// The attributes and the length of the row, then, for long rows, the numbers of the row.
     numbers: Vec<T>,
     first: usize,
@@ -268,12 +269,11 @@ impl<T: Tile + Computed> Run<'_, T> {
 
     /// The size of an element in bytes.
     fn size_of(&self, slot: Slot) -> usize {
-        let is_mask = match slot {
-            Slot::Input(k) => self.masks[0][k],
-            Slot::Output(k) => self.masks[1][k],
-            _ => false,
-        };
-        if is_mask { size_of::<Truth>() } else { size_of::<T>() }
+        match slot {
+            Slot::Input(k) => self.sizes[0][k],
+            Slot::Output(k) => self.sizes[1][k],
+            _ => size_of::<T>(),
+        }
     }
 
     /// The first of the rows in memory, with the distance in bytes to the next.

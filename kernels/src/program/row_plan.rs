@@ -3,8 +3,10 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::stages::{Numbers, Slot, Stages};
-use super::{Id, Instruction, Malformed, Program, Tile, ValueType};
+use smallvec::SmallVec;
+
+use super::stages::{Numbers, Slot, Stage, Stages};
+use super::{Id, Instruction, Malformed, Program, Storage, Tile, ValueType};
 use crate::memory::Line;
 use crate::number::Truth;
 use crate::number::scalar::{Const, Machine};
@@ -26,6 +28,8 @@ pub struct RowPlan {
     per_row: usize,
     /// Whether each input, and each output, is of truth values.
     masks: [Vec<bool>; 2],
+    /// How the rows of inputs, and of outputs, are stored.
+    storage: [Vec<Storage>; 2],
     /// For several rows at once, and for long rows.
     stages: [Stages; 2],
 }
@@ -47,8 +51,24 @@ impl RowPlan {
     /// If the program doesn't [verify](Program::verify), an output with one value per row differs along a row, or a mask is used as
     /// a number.
     pub fn new(program: Program, gives: &[bool], per_row: usize, masks: &[usize]) -> Result<RowPlan, Malformed> {
+        let own = [program.inputs.len(), program.outputs.len()].map(|count| vec![Storage::Own; count]);
+        RowPlan::stored(program, gives, per_row, masks, own)
+    }
+
+    /// The plan of a program whose rows are stored so: as numbers of the program, or as half floats. Outputs with one value per row are
+    /// numbers of the program. Only [machine code](RowPlan::is_machine_code) runs a plan with half floats.
+    ///
+    /// # Errors
+    /// As for [`RowPlan::new`].
+    pub fn stored(
+        program: Program,
+        gives: &[bool],
+        per_row: usize,
+        masks: &[usize],
+        storage: [Vec<Storage>; 2],
+    ) -> Result<RowPlan, Malformed> {
         program.verify()?;
-        let program = program.without_dead();
+        let program = program.loading(&storage[0]).without_dead();
         let is_mask = |id: Id| program.instructions[id.at()].kind() == ValueType::Mask;
         let is_number = |(id, _): &(Id, ValueType)| matches!(program.instructions[id.at()], Instruction::Input(k) if masks.contains(&(k as usize)));
         if program
@@ -58,11 +78,21 @@ impl RowPlan {
         {
             return Err(Malformed("a mask is used like a row of numbers".to_owned()));
         }
-        let of = |numbers| Stages::of(&program, gives, per_row, masks, numbers);
+        let of = |numbers| Stages::of(&program, gives, per_row, masks, &storage, numbers);
         let stages = [of(Numbers::Repeated)?, of(Numbers::Uniform)?];
         let inputs = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
         let outputs = program.outputs.iter().map(|(_, id)| is_mask(*id)).collect();
-        Ok(RowPlan { program, per_row, masks: [inputs, outputs], stages })
+        Ok(RowPlan { program, per_row, masks: [inputs, outputs], storage, stages })
+    }
+
+    /// Whether all of [`RowPlan::run`] is machine code at `T`.
+    pub fn is_machine_code<T: Tile>(&self) -> bool {
+        let parts = |stage: &Stage| {
+            let sums = stage.sums.iter().map(|sums| &sums.part);
+            let mut parts = stage.numbers.iter().chain(&stage.elements).chain(sums);
+            parts.all(|part| part.plan.has_machine_code::<T>())
+        };
+        self.stages.iter().flat_map(|stages| &stages.all).all(parts)
     }
 
     /// The program.
@@ -78,6 +108,14 @@ impl RowPlan {
     /// Whether each input, and each output, is of truth values.
     pub(super) fn masks(&self) -> &[Vec<bool>; 2] {
         &self.masks
+    }
+
+    /// The size in bytes of an element of each input, and of each output, if the program computes with numbers of this size.
+    pub(super) fn sizes(&self, own: usize) -> [SmallVec<[usize; 8]>; 2] {
+        [0, 1].map(|k| {
+            let pairs = self.masks[k].iter().zip(&self.storage[k]);
+            pairs.map(|(is_mask, storage)| if *is_mask { size_of::<Truth>() } else { storage.step(own) }).collect()
+        })
     }
 
     /// The stages that take numbers of rows as operands, not as uniforms.

@@ -1,5 +1,7 @@
 //! Evaluates a program over rows with numbers, which is the reference.
 
+#[cfg(feature = "engine")]
+use super::Storage;
 use super::{Id, Instruction, Program, Scalar, ScalarValue};
 use crate::number::scalar::{Const, Float, lit};
 use crate::row::{Reduction, RowFunction};
@@ -90,6 +92,27 @@ impl Program {
             instructions: self.instructions.iter().map(moved).collect(),
             outputs: self.outputs.clone(),
         }
+    }
+
+    /// The same program, in which inputs that are stored in another way are values of their own, so that a stage loads them.
+    #[cfg(feature = "engine")]
+    pub(super) fn loading(self, storage: &[Storage]) -> Program {
+        let is_loaded = |i: &Instruction| matches!(i, Instruction::Input(k) if storage[*k as usize] != Storage::Own);
+        if !self.instructions.iter().any(is_loaded) {
+            return self;
+        }
+        let mut moved = Vec::with_capacity(self.instructions.len());
+        let mut instructions = Vec::new();
+        for instruction in self.instructions {
+            let is_loaded = is_loaded(&instruction);
+            instructions.push(instruction.moved(|id: Id| moved[id.at()]));
+            if is_loaded {
+                instructions.push(Instruction::Detach(Id(instructions.len() as u32 - 1)));
+            }
+            moved.push(Id(instructions.len() as u32 - 1));
+        }
+        let outputs = self.outputs.into_iter().map(|(name, id)| (name, moved[id.at()])).collect();
+        Program { instructions, outputs, ..self }
     }
 
     /// Evaluates the program for one row. Every output has one element per position, including outputs with one value

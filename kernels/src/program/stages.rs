@@ -15,7 +15,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Id, Instruction, Malformed, Plan, Primitive, Program, Tile, ValueType};
+use super::{Id, Instruction, Malformed, Plan, Primitive, Program, Storage, Tile, ValueType};
 use crate::number::scalar::Const;
 use crate::row::{Reduction, RowFunction};
 
@@ -136,15 +136,17 @@ pub(super) struct Stages {
 
 impl Stages {
     /// Splits a program. `gives` marks the outputs with one value per element. The first `per_row` uniforms have one value
-    /// per row; the others are the same for all rows. The inputs at the positions `masks` are truth values in memory.
+    /// per row; the others are the same for all rows. The inputs at the positions `masks` are truth values in memory. `storage` is that
+    /// of inputs and of outputs.
     pub fn of(
         program: &Program,
         gives: &[bool],
         per_row: usize,
         masks: &[usize],
+        storage: &[Vec<Storage>; 2],
         numbers: Numbers,
     ) -> Result<Stages, Malformed> {
-        let mut split = Split::of(program, per_row, masks, numbers);
+        let mut split = Split::of(program, per_row, masks, storage, numbers);
         let depth = split.levels.iter().copied().max().unwrap_or(0);
         let numbers_used = split.numbers_used(gives);
         let kept = split.kept(gives, depth);
@@ -252,6 +254,7 @@ struct Split<'a> {
     program: &'a Program,
     per_row: usize,
     masks: &'a [usize],
+    storage: &'a [Vec<Storage>; 2],
     numbers: Numbers,
     extents: Vec<Extent>,
     /// The number of reductions before each value, along the longest path.
@@ -263,7 +266,13 @@ struct Split<'a> {
 }
 
 impl<'a> Split<'a> {
-    fn of(program: &'a Program, per_row: usize, masks: &'a [usize], numbers: Numbers) -> Split<'a> {
+    fn of(
+        program: &'a Program,
+        per_row: usize,
+        masks: &'a [usize],
+        storage: &'a [Vec<Storage>; 2],
+        numbers: Numbers,
+    ) -> Split<'a> {
         let (mut extents, mut levels, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for instruction in &program.instructions {
             let operands = instruction.operands();
@@ -284,7 +293,7 @@ impl<'a> Split<'a> {
             levels.push(level);
             slots.push(slot);
         }
-        Split { program, per_row, masks, numbers, extents, levels, slots, arrays: 0, columns: per_row }
+        Split { program, per_row, masks, storage, numbers, extents, levels, slots, arrays: 0, columns: per_row }
     }
 
     fn new_array(&mut self) -> Slot {
@@ -485,12 +494,16 @@ impl<'a> Split<'a> {
         };
         let is_mask = |k: &usize| matches!(inputs[*k], Slot::Input(input) if self.masks.contains(&input));
         let masks: Vec<usize> = (0..inputs.len()).filter(is_mask).collect();
-        let outputs = roots.iter().map(|(_, slot)| *slot).collect();
-        Ok(Some(Part {
-            plan: Plan::new(program, &masks)?.reducing(sums.iter().map(|(r, _)| *r).collect()),
-            inputs,
-            outputs,
-        }))
+        let outputs: Vec<Slot> = roots.iter().map(|(_, slot)| *slot).collect();
+        let of_slot = |slot: &Slot| match slot {
+            Slot::Input(k) => self.storage[0][*k],
+            Slot::Output(k) => self.storage[1][*k],
+            _ => Storage::Own,
+        };
+        let of_sums = || sums.iter().map(|_| Storage::Own);
+        let [read, written] = [&inputs, &outputs].map(|slots| slots.iter().map(of_slot).chain(of_sums()).collect());
+        let plan = Plan::new(program, &masks)?.stored(read, written);
+        Ok(Some(Part { plan: plan.reducing(sums.iter().map(|(r, _)| *r).collect()), inputs, outputs }))
     }
 }
 

@@ -5,6 +5,9 @@
 use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "engine")]
+use minitensor_kernels::program::RowPlan;
+
+#[cfg(feature = "engine")]
 use super::element_program::ElementProgram;
 #[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
@@ -211,8 +214,8 @@ pub enum Kernel<'a, F> {
     Compiled(F),
     /// A plugin's function, with the data that is passed to it.
     Loaded(LoadedOp, &'static abi::Kernel),
-    /// A program over rows, and the dtype that it computes in.
-    Rows(&'a RowKernel, DType),
+    /// A program over rows, the dtype that it computes in, and its plan if some rows are stored as half floats.
+    Rows(&'a RowKernel, DType, Option<&'a RowPlan>),
 }
 
 #[cfg(feature = "engine")]
@@ -249,7 +252,7 @@ impl Kernel<'_, CellKernel> {
             match self {
                 Kernel::Compiled(run) => run(attrs, args, cells),
                 Kernel::Loaded(op, kernel) => op.run_cells(kernel, attrs, args, cells),
-                Kernel::Rows(rows, dtype) => rows.run(*dtype, attrs, args, cells),
+                Kernel::Rows(rows, dtype, stored) => rows.run(*dtype, attrs, args, cells, *stored),
             }
         }
     }

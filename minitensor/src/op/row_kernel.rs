@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use minitensor_kernels::Const;
-use minitensor_kernels::program::{Program, RowPlan, Tile};
+use minitensor_kernels::program::{Program, RowPlan, Storage, Tile};
 use minitensor_kernels::row::{Computed, Rows};
 use smallvec::SmallVec;
 
@@ -23,6 +23,8 @@ pub struct RowKernel {
     plan: RowPlan,
     /// The plans of the program with only the outputs that are wanted.
     parts: Kept<Wanted, RowPlan>,
+    /// The plans for rows that are stored in other ways, if they are machine code.
+    stored: Kept<SmallVec<[Storage; 8]>, Option<RowPlan>>,
     /// The rows that are truth values, by position among the rows.
     masks: Vec<usize>,
     dtypes: [DTypeSet; 1],
@@ -84,7 +86,18 @@ impl Prepared for RowKernel {
         let names = arguments.positions.iter().map(|i| op.inputs[*i].name.to_string()).collect();
         let per_row = arguments.numbers.len() + arguments.positions.len();
         let plan = RowPlan::new(program, &gives, per_row, &masks).map_err(|e| Error::value(e.to_string()))?;
-        Ok(RowKernel { plan, parts: Kept::new(), masks, dtypes, arguments, names, gives_positions, gives, shared })
+        Ok(RowKernel {
+            plan,
+            parts: Kept::new(),
+            stored: Kept::new(),
+            masks,
+            dtypes,
+            arguments,
+            names,
+            gives_positions,
+            gives,
+            shared,
+        })
     }
 
     fn program(&self) -> &Program {
@@ -108,19 +121,32 @@ impl RowKernel {
     /// # Safety
     /// Every argument has `cells` cores of that dtype, which the program supports: rows, or numbers. All rows are contiguous; or all are
     /// side by side, with a stride of `cells` elements, if no output is a sum over rows. Positions are `i64`. An input that is not given is null, and so is an output that
-    /// is not wanted.
-    pub unsafe fn run(&self, dtype: DType, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
+    /// is not wanted. With a `stored` plan, rows are stored as it expects, contiguous, and all outputs are wanted.
+    pub unsafe fn run(
+        &self,
+        dtype: DType,
+        attrs: &[Attr],
+        args: &[CellArg<'_>],
+        cells: usize,
+        stored: Option<&RowPlan>,
+    ) -> Result<()> {
         // SAFETY: by contract.
         unsafe {
             match dtype {
-                DType::F32 => self.run_at::<f32>(attrs, args, cells),
-                DType::F64 => self.run_at::<f64>(attrs, args, cells),
+                DType::F32 => self.run_at::<f32>(attrs, args, cells, stored),
+                DType::F64 => self.run_at::<f64>(attrs, args, cells, stored),
                 _ => Err(Error::type_(format!("a program over rows does not run at {dtype}"))),
             }
         }
     }
 
-    unsafe fn run_at<T: Tile + Computed>(&self, attrs: &[Attr], args: &[CellArg<'_>], cells: usize) -> Result<()> {
+    unsafe fn run_at<T: Tile + Computed>(
+        &self,
+        attrs: &[Attr],
+        args: &[CellArg<'_>],
+        cells: usize,
+        stored: Option<&RowPlan>,
+    ) -> Result<()> {
         let ProgramArguments { inputs, numbers, positions, floats } = &self.arguments;
         let row = inputs.iter().find_map(|i| args[*i].shape.first().zip(args[*i].strides.first()));
         let (n, stride) = row.map_or((0, 1), |(n, stride)| (*n, *stride));
@@ -155,7 +181,7 @@ impl RowKernel {
         let all = &args[args.len() - self.gives.len()..];
         let wanted: Wanted = all.iter().map(|output| !output.data.is_null()).collect();
         let part = if wanted.contains(&false) { Some(self.part(&wanted)?) } else { None };
-        let plan = part.as_deref().unwrap_or(&self.plan);
+        let plan = stored.or(part.as_deref()).unwrap_or(&self.plan);
         let outputs: SmallVec<[usize; 4]> = (0..all.len()).filter(|k| wanted[*k]).collect();
         // The rows of an output that is a sum over all rows are computed in a buffer.
         let is_any = outputs.iter().any(|k| self.shared[*k]);
@@ -208,6 +234,22 @@ impl RowKernel {
             DType::F64 => self.plan.has_machine_code::<f64>(),
             _ => false,
         }
+    }
+
+    /// The plan for rows that are stored so, one for each input and output of the op, if it is machine code for `f32`. What is not
+    /// a row is stored as numbers.
+    pub fn stored(&self, storage: &[Storage]) -> Arc<Option<RowPlan>> {
+        if let Some(plan) = self.stored.find(|known| known[..] == *storage) {
+            return plan.clone();
+        }
+        let (inputs, outputs) = storage.split_at(storage.len() - self.gives.len());
+        let inputs = self.arguments.inputs.iter().map(|i| inputs[*i]).collect();
+        let per_row = self.arguments.numbers.len() + self.arguments.positions.len();
+        let storage_of_plan = [inputs, outputs.into()];
+        let plan = RowPlan::stored(self.program().clone(), &self.gives, per_row, &self.masks, storage_of_plan).ok();
+        let plan = Arc::new(plan.filter(RowPlan::is_machine_code::<f32>));
+        self.stored.keep(storage.into(), plan.clone());
+        plan
     }
 
     /// The plan of the program with only these outputs.

@@ -5,10 +5,11 @@ use crate::math::binary::{Binary32, Word};
 /// The nearest bfloat16, which is the upper half of an `f32`.
 #[inline(always)]
 pub fn as_bfloat16<F: Binary32>(x: F) -> F {
-    let (least, half, quiet) = (Word::of(1), Word::of(0x7fff), Word::of(0x40));
-    let upper = x.to_bits() >> 16;
-    let rounded = x.to_bits().wrapping_add(half).wrapping_add(upper & least) >> 16;
-    F::from_bits(Word::select(x.equal(x), rounded, upper | quiet) << 16)
+    let bits = x.to_bits();
+    let is_odd = (bits >> 16) & Word::of(1);
+    let rounded = bits.wrapping_add(Word::of(0x7fff)).wrapping_add(is_odd) & Word::of(0xffff_0000);
+    // With some bits, NaN would become 0.
+    F::select(x.equal(x), F::from_bits(rounded), F::of(f32::NAN))
 }
 
 /// The nearest float16.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
 use minitensor_kernels::memory::Line;
-use minitensor_kernels::program::RowPlan;
+use minitensor_kernels::program::{RowPlan, Storage};
 use minitensor_kernels::threads::{num_threads, parallel_for};
 use smallvec::SmallVec;
 
@@ -35,6 +35,8 @@ const SIDE_BY_SIDE: usize = 64;
 const GROUP: usize = 1024 * 1024;
 /// The fewest rows that are computed side by side.
 const FEWEST_BESIDE: usize = 16;
+/// The fewest elements for which a plan is made for the way in which rows are stored.
+const FEWEST_STORED: usize = 1024;
 /// The number of bytes of rows that are packed side by side.
 const BESIDE: usize = 4 * 1024 * 1024;
 
@@ -104,7 +106,8 @@ pub fn run(
     let is_side_by_side = !sums_any && is_wide && operands.iter().flatten().any(CellOperand::is_beside);
     let are_few = cells < num_threads() && operands.iter().flatten().any(CellOperand::is_for_threads);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
-    let is_special = of_halves.is_none() && (is_side_by_side || are_few);
+    let has_half_rows = dtype == DType::F32 && operands.iter().flatten().any(|o| o.half_row() != Storage::Own);
+    let is_special = of_halves.is_none() && (is_side_by_side || are_few || has_half_rows);
     let assembled = if is_special { assembled(op, dtype, program) } else { None };
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
@@ -115,7 +118,7 @@ pub fn run(
             found => (None, found.and_then(|kernels| kernels.cell(&compute))),
         },
     };
-    let kernel = rows.as_deref().map(|rows| Kernel::Rows(rows, dtype)).or(compiled).ok_or_else(|| {
+    let kernel = rows.as_deref().map(|rows| Kernel::Rows(rows, dtype, None)).or(compiled).ok_or_else(|| {
         let names: Vec<_> = compute.iter().map(|d| d.name()).collect();
         Error::type_(format!("op '{}' has no kernel for {}", op.name, names.join(" with ")))
     })?;
@@ -146,7 +149,7 @@ pub fn run(
                 let operand =
                     CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true);
                 operands.push(Some(match (output.dtype, kernel) {
-                    (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype)) if stored != DType::Bool => {
+                    (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype, _)) if stored != DType::Bool => {
                         operand.computed_in(dtype)
                     }
                     _ => operand,
@@ -158,6 +161,14 @@ pub fn run(
     if is_side_by_side {
         operands.iter_mut().flatten().for_each(CellOperand::put_beside);
     }
+    let is_wanted = outputs.iter().all(Option::is_some);
+    let stored =
+        rows.as_ref().filter(|_| has_half_rows && !is_side_by_side && is_wanted && cells * work >= FEWEST_STORED);
+    let stored = stored.and_then(|rows| in_place(rows, &mut operands));
+    let kernel = match (kernel, stored.as_deref()) {
+        (Kernel::Rows(rows, dtype, _), Some(plan)) => Kernel::Rows(rows, dtype, plan.as_ref()),
+        (kernel, _) => kernel,
+    };
     let together = group(&operands, cells);
     grain = grain.max(together.unwrap_or(1));
     let together = together.unwrap_or_else(|| (BREATH / work).max(1));
@@ -184,6 +195,17 @@ pub fn run(
     }
     sums.iter().for_each(PartialSums::finish);
     Ok(outputs)
+}
+
+/// The plan that reads and writes rows of half floats as they are in memory, if it is machine code. The operands are packed no more.
+fn in_place(rows: &RowKernel, operands: &mut [Option<CellOperand>]) -> Option<Arc<Option<RowPlan>>> {
+    let storage: SmallVec<[Storage; 8]> =
+        operands.iter().map(|o| o.as_ref().map_or(Storage::Own, CellOperand::half_row)).collect();
+    let plan = Some(rows.stored(&storage)).filter(|plan| plan.is_some())?;
+    for operand in operands.iter_mut().flatten().filter(|o| o.half_row() != Storage::Own) {
+        (operand.compute, operand.packed) = (operand.dtype, false);
+    }
+    Some(plan)
 }
 
 /// The kernel that takes half floats as they are in memory, if the op has one for the inputs.
@@ -309,6 +331,16 @@ impl CellOperand {
     /// Whether several threads share one of its rows.
     fn is_for_threads(&self) -> bool {
         self.sizes.len() == 1 && self.sizes[0] >= RowPlan::FOR_THREADS
+    }
+
+    /// How its elements are stored, if they are contiguous rows of half floats.
+    fn half_row(&self) -> Storage {
+        let is_row = self.sizes.len() == 1 && self.core_shape.is_contiguous(&self.core_strides);
+        match self.dtype {
+            DType::F16 if is_row && self.core_shape.len() == 1 => Storage::Float16,
+            DType::Bf16 if is_row && self.core_shape.len() == 1 => Storage::BFloat16,
+            _ => Storage::Own,
+        }
     }
 
     /// Packs rows side by side.
