@@ -54,8 +54,9 @@ impl RowPlan {
             numbers.resize(first + stages.columns, T::ZERO);
         }
         let mut memory = MEMORY.take();
-        let buffers =
-            Buffers::of::<T>(stages, n, together, if is_long { None } else { Some(inputs.len()) }, &mut memory);
+        let lent = if n >= RowPlan::FOR_THREADS { self.outputs_lent::<T>() } else { SmallVec::new() };
+        let repeated = if is_long { None } else { Some(inputs.len()) };
+        let buffers = Buffers::of::<T>(stages, n, together, repeated, lent.len(), &mut memory);
         let mut run = Run {
             n,
             rows: 0,
@@ -63,6 +64,7 @@ impl RowPlan {
             row: 0,
             is_long,
             buffers,
+            lent,
             inputs,
             outputs,
             masks: self.masks(),
@@ -103,6 +105,19 @@ impl RowPlan {
     }
 }
 
+impl RowPlan {
+    /// The outputs whose memory the first arrays of long rows use, until the last stage replaces their elements. Machine code reads an
+    /// element before it writes one.
+    fn outputs_lent<T: Tile>(&self) -> SmallVec<[usize; 2]> {
+        let stages = self.uniform();
+        let last = stages.all.last().and_then(|stage| stage.elements.as_ref());
+        let Some(part) = last.filter(|part| part.plan.has_machine_code::<T>()) else { return SmallVec::new() };
+        let is_of_numbers = |k: &usize| self.sizes(size_of::<T>())[1][*k] == size_of::<T>();
+        let output = |slot: &Slot| if let Slot::Output(k) = slot { Some(*k) } else { None };
+        part.outputs.iter().filter_map(output).filter(is_of_numbers).take(stages.arrays).collect()
+    }
+}
+
 /// The memory of a run: arrays with the elements of some rows, and columns with one number for each of them.
 struct Buffers {
     memory: *mut Line,
@@ -115,20 +130,28 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn of<T>(stages: &Stages, n: usize, rows: usize, inputs: Option<usize>, memory: &mut Vec<Line>) -> Buffers {
+    /// The first `lent` arrays are elsewhere.
+    fn of<T>(
+        stages: &Stages,
+        n: usize,
+        rows: usize,
+        inputs: Option<usize>,
+        lent: usize,
+        memory: &mut Vec<Line>,
+    ) -> Buffers {
         let lines = |count: usize| count.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES);
         // One line more: arrays that start at the same offset of a page would compete for the same cache sets.
         let array = lines(n.saturating_mul(rows)) + 1;
         let column = lines(rows.next_multiple_of(VECTOR));
         // Arrays and positions, and for short rows repeated columns and copied inputs.
         let repeated = inputs.map_or(0, |inputs| stages.columns + inputs);
-        let arrays = stages.arrays + usize::from(stages.positions) + repeated;
+        let own = stages.arrays - lent + usize::from(stages.positions);
+        let arrays = own + repeated;
         let count = arrays.saturating_mul(array).saturating_add(stages.columns * column);
         if memory.capacity() < count {
             *memory = vec_for(count);
         }
-        let first = stages.arrays + usize::from(stages.positions);
-        Buffers { memory: memory.as_mut_ptr(), array, column, first, columns: stages.columns }
+        Buffers { memory: memory.as_mut_ptr(), array, column, first: own, columns: stages.columns }
     }
 
     fn at<T>(&self, array: usize) -> *mut T {
@@ -152,6 +175,18 @@ impl Buffers {
     }
 }
 
+/// The first elements of the inputs and outputs of a part in some row, and the distances in bytes to the next row.
+struct Places {
+    data: SmallVec<[*mut u8; 16]>,
+    steps: SmallVec<[isize; 16]>,
+}
+
+impl Places {
+    fn advance(&mut self) {
+        self.data.iter_mut().zip(&self.steps).for_each(|(data, step)| *data = data.wrapping_offset(*step));
+    }
+}
+
 /// A run over one block of rows at a time.
 struct Run<'a, T> {
     n: usize,
@@ -162,6 +197,8 @@ struct Run<'a, T> {
     is_long: bool,
     row: usize,
     buffers: Buffers,
+    /// The outputs whose memory the first arrays use.
+    lent: SmallVec<[usize; 2]>,
     inputs: &'a [Rows<*const T>],
     outputs: &'a [Rows<*mut T>],
     masks: &'a [Vec<bool>; 2],
@@ -221,6 +258,8 @@ impl<T: Tile + Computed> Run<'_, T> {
     unsafe fn row_by_row(&mut self, stage: &Stage, accumulators: &mut Accumulators<T>) {
         let rows = std::mem::replace(&mut self.rows, 1);
         let sums = stage.sums.as_ref().filter(|sums| self.n >= LANES && sums.part.plan.has_machine_code::<T>());
+        let part = sums.map(|sums| &sums.part).or(stage.elements.as_ref());
+        let mut places = part.map(|part| self.places(part));
         for row in 0..rows {
             self.row = row;
             for k in 0..self.numbers.len() - self.first {
@@ -230,17 +269,18 @@ impl<T: Tile + Computed> Run<'_, T> {
             // SAFETY: by contract.
             unsafe {
                 let is_in_sections = self.n >= RowPlan::FOR_THREADS;
-                match (sums, &stage.elements) {
+                match (sums, part, &places) {
                     _ if is_in_sections => self.in_sections(stage, sums),
-                    (Some(sums), _) => {
-                        let results = self.sums(stage, sums, 0..self.n, accumulators);
+                    (Some(sums), _, Some(places)) => {
+                        let results = self.sums(stage, sums, places, 0..self.n, accumulators);
                         for ((_, to), result) in sums.reductions.iter().zip(results) {
                             self.rows_of(*to).0.cast::<T>().write(*result);
                         }
                     }
-                    (None, Some(part)) => self.compute_elements(part),
-                    (None, None) => {}
+                    (None, Some(part), Some(places)) => part.run(self.n, &places.data, &self.numbers),
+                    _ => {}
                 }
+                places.iter_mut().for_each(Places::advance);
                 for (reduction, from, to) in &stage.reductions {
                     if sums.is_none() && !is_in_sections || reduction.is_running() {
                         self.reduce(*reduction, *from, *to);
@@ -284,7 +324,10 @@ impl<T: Tile + Computed> Run<'_, T> {
             Slot::Input(k) if self.copied[k] => (self.buffers.input(k), step),
             Slot::Input(k) => (self.inputs[k].row(row).cast_mut().cast(), self.inputs[k].step),
             Slot::Output(k) => (self.outputs[k].row(row).cast(), self.outputs[k].step),
-            Slot::Array(k) => own(self.buffers.at(k), step),
+            Slot::Array(k) => match self.lent.get(k) {
+                Some(output) => (self.outputs[*output].row(row).cast(), self.outputs[*output].step),
+                None => own(self.buffers.at(k - self.lent.len()), step),
+            },
             Slot::Repeated(k) => (self.buffers.repeated(k), step),
             Slot::Positions => (self.buffers.positions(), step),
             Slot::Column(k) => own(self.buffers.column(k), size_of::<T>() as isize),
@@ -303,35 +346,43 @@ impl<T: Tile + Computed> Run<'_, T> {
     /// # Safety
     /// As for [`RowPlan::run`].
     unsafe fn compute_elements(&self, part: &Part) {
-        let (mut data, mut steps) = (SmallVec::<[*mut u8; 16]>::new(), SmallVec::<[isize; 16]>::new());
-        let mut is_one = true;
-        for slot in part.inputs.iter().chain(&part.outputs) {
-            let (start, step) = self.rows_of(*slot);
-            data.push(start);
-            steps.push(step);
-            is_one &= self.rows == 1 || step == (self.n * self.size_of(*slot)) as isize;
-        }
+        let mut places = self.places(part);
+        let is_contiguous = |(slot, step): (&Slot, &isize)| *step == (self.n * self.size_of(*slot)) as isize;
+        let is_one = part.inputs.iter().chain(&part.outputs).zip(&places.steps).all(is_contiguous);
         let (count, n) = if is_one { (1, self.rows * self.n) } else { (self.rows, self.n) };
         for _ in 0..count {
             // SAFETY: by contract; arrays have room for these rows.
-            unsafe { part.run(n, &data, &self.numbers) };
-            data.iter_mut().zip(&steps).for_each(|(data, step)| *data = data.wrapping_offset(*step));
+            unsafe { part.run(n, &places.data, &self.numbers) };
+            places.advance();
         }
+    }
+
+    /// The places of a part in the current row.
+    fn places(&self, part: &Part) -> Places {
+        let mut places = Places { data: SmallVec::new(), steps: SmallVec::new() };
+        for slot in part.inputs.iter().chain(&part.outputs) {
+            let (data, step) = self.rows_of(*slot);
+            places.data.push(data);
+            places.steps.push(step);
+        }
+        places
     }
 
     /// Reduces some elements of a row, after it has computed them. They are whole sections of the row, or its last elements.
     ///
     /// # Safety
-    /// As for [`RowPlan::run`]. There is machine code.
+    /// As for [`RowPlan::run`]. There is machine code, and the places are those of the row.
     unsafe fn sums<'a>(
         &self,
         stage: &Stage,
         sums: &Sums,
+        places: &Places,
         elements: Range<usize>,
         accumulators: &'a mut Accumulators<T>,
     ) -> &'a [T] {
         let Part { plan, inputs, outputs } = &sums.part;
-        let place = |slot: &Slot, at: usize| self.rows_of(*slot).0.wrapping_add(at * self.size_of(*slot));
+        let (from, to) = places.data.split_at(inputs.len());
+        let at = |(data, slot): (&*mut u8, &Slot), start: usize| data.wrapping_add(start * self.size_of(*slot));
         let kinds = sums.reductions.iter().map(|(reduction, _)| *reduction);
         let (mut read, mut written) = (SmallVec::<[*const u8; 16]>::new(), SmallVec::<[*mut u8; 16]>::new());
         accumulators.reduce(elements.len(), kinds, |start, len, lanes| {
@@ -342,9 +393,9 @@ impl<T: Tile + Computed> Run<'_, T> {
             }
             read.clear();
             written.clear();
-            read.extend(inputs.iter().map(|slot| place(slot, start).cast_const()));
-            written.extend(outputs.iter().map(|slot| place(slot, start)));
-            written.extend(lanes.iter_mut().map(|lanes| lanes.as_mut_ptr().cast::<u8>()));
+            from.iter().zip(inputs).for_each(|pair| read.push(at(pair, start).cast_const()));
+            to.iter().zip(outputs).for_each(|pair| written.push(at(pair, start)));
+            lanes.iter_mut().for_each(|lanes| written.push(lanes.as_mut_ptr().cast::<u8>()));
             // SAFETY: by contract; there are as many totals as reductions.
             unsafe { plan.reduce(len, &read, &self.numbers, &written) }
         })
@@ -400,13 +451,14 @@ impl<T: Tile + Computed> Run<'_, T> {
         let (run, to) = (Shared(self), Pointer(results.as_mut_ptr()));
         parallel_for(n.div_ceil(SECTION), SECTIONS_OF_THREAD, |sections| {
             let (run, mut accumulators) = (run.get(), Accumulators::new());
+            let places = sums.map(|sums| run.places(&sums.part));
             for section in sections {
                 let elements = section * SECTION..n.min((section + 1) * SECTION);
                 // SAFETY: by contract; each section has results of its own.
                 unsafe {
                     let to = std::slice::from_raw_parts_mut(to.get().add(section * width), width);
-                    if let Some(sums) = sums {
-                        to.copy_from_slice(run.sums(stage, sums, elements, &mut accumulators));
+                    if let (Some(sums), Some(places)) = (sums, &places) {
+                        to.copy_from_slice(run.sums(stage, sums, places, elements, &mut accumulators));
                         continue;
                     }
                     run.compute_some(stage, elements.clone());

@@ -35,7 +35,7 @@ impl<T: Computed> Accumulators<T> {
         let mut start = 0;
         loop {
             let end = if n - start > SECTION { start + SECTION } else { n };
-            self.totals.iter_mut().zip(&self.kinds).for_each(|(lanes, kind)| *lanes = identity(*kind));
+            self.totals.iter_mut().zip(&self.kinds).for_each(|(lanes, kind)| lanes.fill(identity(*kind)));
             let whole = end - (end - start) % LANES;
             if start < whole {
                 run(start, whole - start, &mut self.totals);
@@ -59,8 +59,8 @@ impl<T: Computed> Accumulators<T> {
     }
 }
 
-fn identity<T: Computed>(kind: Option<Reduction>) -> Lanes<T> {
-    [kind.map_or(T::ZERO, Reduction::identity); LANES]
+fn identity<T: Computed>(kind: Option<Reduction>) -> T {
+    kind.map_or(T::ZERO, Reduction::identity)
 }
 
 clones! {

@@ -3,9 +3,12 @@
 use std::mem::MaybeUninit;
 
 use super::{Dim, Elements};
+use crate::memory::stream::{fence, stream};
 
 /// The side length of the blocks of a transpose; a block and its cache lines fit the L1 cache.
 pub(super) const TILE: usize = 32;
+/// The fewest bytes of a row that bypasses the cache: some whole cache lines.
+const STREAMED: usize = 256;
 /// The largest size of an element in bytes.
 const WIDEST: usize = 16;
 
@@ -19,11 +22,20 @@ struct Block([MaybeUninit<u8>; TILE * TILE * WIDEST]);
 /// As for [`Rows`](super::Rows), with pointers to these elements.
 pub(super) unsafe fn plane(elements: Elements, src: *const u8, dst: *mut u8, p: Dim, q: Dim, is_large: bool) {
     let is_transpose = p.src == 1 && q.dst == 1 && q.src.unsigned_abs() > 1 && p.n > 1;
+    let bytes = q.n * elements.dst;
+    let is_contiguous = elements.is_same && q.src == 1 && q.dst == 1;
     // SAFETY: the caller's contract.
     unsafe {
         match is_transpose {
             true if elements.is_same => transpose(elements.dst, src, dst, p, q, is_large),
             true => converted(elements, src, dst, p, q),
+            false if is_large && is_contiguous && bytes >= STREAMED => {
+                for i in 0..p.n as isize {
+                    let [from, to] = [p.src, p.dst].map(|step| i * step * elements.dst as isize);
+                    stream(src.offset(from), dst.offset(to), bytes);
+                }
+                fence();
+            }
             false => (elements.rows)(src, dst, p, q),
         }
     }

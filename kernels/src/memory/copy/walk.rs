@@ -69,7 +69,8 @@ pub(super) unsafe fn copy(
         return unsafe { (elements.rows)(src, dst, Dim::ONE, Dim::ONE) };
     };
     let rest: usize = inner.iter().map(|dim| dim.n).product();
-    let is_large = outer.n * rest * elements.dst >= LARGE;
+    // The memory that the copy extends over, of which it may be a part.
+    let is_large = (outer.n * rest).max(outer.n * outer.dst.unsigned_abs()) * elements.dst >= LARGE;
     parallel_for(outer.n, (GRAIN / rest).max(1), |range| {
         let mut dims = dims.clone();
         dims[0].n = range.len();
