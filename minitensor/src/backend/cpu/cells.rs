@@ -2,6 +2,7 @@
 
 mod partial_sums;
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
@@ -39,6 +40,9 @@ const FEWEST_BESIDE: usize = 16;
 const FEWEST_STORED: usize = 1024;
 /// The number of bytes of rows that are packed side by side.
 const BESIDE: usize = 4 * 1024 * 1024;
+
+/// The most bytes of buffers that a thread keeps for its next call.
+const MOST_KEPT: usize = 2 * BESIDE;
 
 /// An argument of all cells.
 struct CellOperand {
@@ -357,6 +361,32 @@ impl CellOperand {
     }
 }
 
+/// The buffers of a thread, one for each operand. They are kept for the next call, because new memory is slow at its first access.
+struct Buffers(Vec<Vec<Line>>);
+
+thread_local! {
+    static KEPT: Cell<Vec<Vec<Line>>> = const { Cell::new(Vec::new()) };
+}
+
+impl Buffers {
+    /// The buffers of the last call on this thread, at least `count`.
+    fn take(count: usize) -> Buffers {
+        let mut buffers = KEPT.try_with(Cell::take).unwrap_or_default();
+        buffers.resize_with(count.max(buffers.len()), Vec::new);
+        Buffers(buffers)
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        let bytes: usize = self.0.iter().map(|buffer| buffer.len() * Line::BYTES).sum();
+        if bytes <= MOST_KEPT {
+            // Unless the thread is ending.
+            let _ = KEPT.try_with(|kept| kept.set(std::mem::take(&mut self.0)));
+        }
+    }
+}
+
 struct Cells<'a> {
     operands: &'a [Option<CellOperand>],
     batch: &'a Shape,
@@ -370,17 +400,16 @@ struct Cells<'a> {
 impl Cells<'_> {
     fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
         let most = range.len().min(self.together);
-        let mut buffers: SmallVec<[Vec<Line>; 6]> = SmallVec::new();
-        for operand in self.operands {
-            let lines = operand
-                .as_ref()
-                .map_or(0, |o| if o.packed { (o.core_bytes() * most).div_ceil(Line::BYTES).max(1) } else { 0 });
-            let mut buffer = try_vec(lines)?;
-            // Arguments that are read are packed first. Other memory must be initialized.
-            if operand.as_ref().is_some_and(|o| !o.is_read) {
+        let mut kept = Buffers::take(self.operands.len());
+        let buffers = &mut kept.0;
+        for (operand, buffer) in self.operands.iter().zip(&mut *buffers) {
+            let bytes = operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).max(1) } else { 0 });
+            let lines = bytes.div_ceil(Line::BYTES);
+            if buffer.len() < lines {
+                *buffer = Vec::new();
+                *buffer = try_vec(lines)?;
                 buffer.resize(lines, Line::ZERO);
             }
-            buffers.push(buffer);
         }
         let row = self.batch.last().copied().unwrap_or(1);
         let mut cell = range.start;
@@ -391,7 +420,7 @@ impl Cells<'_> {
             let places = |o: &CellOperand, offset: isize| {
                 o.data.wrapping_add(self.part * o.part).wrapping_offset(offset * o.dtype.size() as isize)
             };
-            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut *buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_read) {
                     // SAFETY: the buffer holds the cores' elements in the compute dtype.
                     unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, true) }
@@ -400,7 +429,7 @@ impl Cells<'_> {
             crate::interrupt::check()?;
             let beside = [count as isize];
             let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
-            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut *buffers) {
                 args.push(match operand {
                     None => CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] },
                     Some(o) if o.beside => {
@@ -427,7 +456,7 @@ impl Cells<'_> {
             }
             // SAFETY: every argument has `count` cores of the dtype, rank and layout that the kernel was generated for.
             unsafe { self.kernel.run(self.attrs, &args, count)? };
-            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut buffers) {
+            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut *buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
                     // SAFETY: as for packing.
                     unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, false) }
