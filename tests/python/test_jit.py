@@ -818,7 +818,9 @@ def test_changes_of_state_are_noticed(f, change):
 
 
 UNARY = ["exp", "tanh", "sigmoid", "sin", "negative", "square", "relu", "gelu", "softplus", "abs", "swish", "erf"]
-KINDS = ["unary"] * 5 + ["binary"] * 6 + ["number", "where", "row", "sum", "matmul", "view", "in place", "compare", "cast"]
+KINDS = (
+    ["unary"] * 5 + ["binary"] * 6 + ["number", "where", "row", "sum", "matmul", "view", "in place", "compare", "cast"]
+)
 BINARY = ["add", "multiply", "subtract", "maximum", "minimum", "atan2"]
 
 
