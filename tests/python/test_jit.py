@@ -899,6 +899,23 @@ def test_random_graphs_agree(seed, dtypes):
                 np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-5)
 
 
+def test_casts_and_half_floats_are_fused():
+    def step(w, g, mask):
+        updated = w.astype("float32") - 0.01 * g
+        return mt.where(mask, updated, 0).astype("bfloat16"), updated.astype("float16") * 2
+
+    w, g = randn(4, 300).astype("bfloat16"), randn(4, 300)
+    jitted = assert_same(step, (w, g, g > 0), (w * 2, -g, g < 0), graphs=1)
+    assert len(jitted.graphs[0].ops) == 1
+    # float64 is computed in another dtype.
+    assert len(assert_same(lambda x: (x * 2).astype("float64") * 3, (w,)).graphs[0].ops) == 3
+
+
+def test_a_table_of_half_floats_is_an_argument():
+    table, index = randn(5, 3).astype("float16"), mt.Tensor([[1, 2], [4, 0]])
+    assert_same(lambda t, i: mt.ops.embedding(t, i) * 2, (table, index), (table + 1, index), graphs=1)
+
+
 def check_against_eager(function, *inputs, order=2):
     """Compares results and derivatives of a function with those under `mt.jit`, in three calls with other numbers."""
     jitted = mt.jit(function)

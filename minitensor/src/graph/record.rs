@@ -549,16 +549,23 @@ impl Recorder {
         for value in self.graph.values[frame.values..].iter_mut().filter(|v| matches!(v.source, Source::Key(..))) {
             (value.source, draws) = (Source::Computed, true);
         }
-        for call in self.graph.calls.drain(frame.calls..) {
-            for id in call.computes() {
-                let held = &self.held[id.at()];
-                self.windows.remove(&Window::of(held));
-                let key = Arc::as_ptr(held.storage());
-                if let Some((_, values)) = self.memories.get_mut(&key) {
-                    values.retain(|other| *other != id);
-                    if values.is_empty() {
-                        self.memories.remove(&key);
-                    }
+        let mut lost: Vec<ValueId> =
+            self.graph.calls.drain(frame.calls..).flat_map(|call| call.computes().collect::<Vec<_>>()).collect();
+        // Tensors from before that only the body used.
+        for (at, value) in self.graph.values.iter_mut().enumerate().skip(frame.values) {
+            if matches!(value.source, Source::Captured(_)) {
+                value.source = Source::Computed;
+                lost.push(ValueId(at as u32));
+            }
+        }
+        for id in lost {
+            let held = &self.held[id.at()];
+            self.windows.remove(&Window::of(held));
+            let key = Arc::as_ptr(held.storage());
+            if let Some((_, values)) = self.memories.get_mut(&key) {
+                values.retain(|other| *other != id);
+                if values.is_empty() {
+                    self.memories.remove(&key);
                 }
             }
         }
