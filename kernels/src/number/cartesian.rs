@@ -198,6 +198,22 @@ impl<T: Float> Element for Complex<T> {
     }
 }
 
+/// `z` to a power, by squaring.
+#[inline(always)]
+fn power<T: Float>(z: Complex<T>, exponent: u64) -> Complex<T> {
+    let (mut result, mut power, mut rest) = (None, z, exponent);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            result = Some(result.map_or(power, |result: Complex<T>| result * power));
+        }
+        rest >>= 1;
+        if rest > 0 {
+            power = power * power;
+        }
+    }
+    result.unwrap_or_else(Complex::one)
+}
+
 impl<T: Float> Num for Complex<T> {
     #[inline(always)]
     fn negative(self) -> Self {
@@ -209,18 +225,12 @@ impl<T: Float> Num for Complex<T> {
     }
     #[inline(always)]
     fn powi(self, exponent: i64) -> Self {
-        let (mut result, mut power, mut rest) = (None, self, exponent.unsigned_abs());
-        while rest > 0 {
-            if rest & 1 == 1 {
-                result = Some(result.map_or(power, |result: Self| result * power));
-            }
-            rest >>= 1;
-            if rest > 0 {
-                power = power * power;
-            }
+        let result = power(self, exponent.unsigned_abs());
+        if exponent >= 0 {
+            return result;
         }
-        let result = result.unwrap_or_else(Self::one);
-        if exponent < 0 { result.recip() } else { result }
+        let is_finite = result.re.isfinite() & result.im.isfinite();
+        Self::select(is_finite, result.recip(), power(self.recip(), exponent.unsigned_abs()))
     }
     /// `e^(w ln z)`; `0⁰ = 1`, and 0 to a power with a positive real part is 0.
     #[inline(always)]
@@ -506,5 +516,7 @@ mod tests {
         assert_eq!(Complex::new(1000.0, 0.0).cosh().im, 0.0);
         assert_eq!(Complex::new(1000.0, 0.0).sinh().im, 0.0);
         assert_eq!(z.powi(-2), (z * z).recip());
+        let large = Complex::new(1e200, -1e200);
+        assert_eq!((large.powi(-2).re, large.powi(-3).abs()), (0.0, 0.0));
     }
 }

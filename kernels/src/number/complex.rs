@@ -126,7 +126,11 @@ macro_rules! complex {
             #[inline(always)]
             fn powi(self, exponent: i64) -> Self {
                 let result = power(self, exponent.unsigned_abs());
-                if exponent < 0 { Field::recip(result) } else { result }
+                match exponent < 0 {
+                    false => result,
+                    true if result.re.is_finite() && result.im.is_finite() => Field::recip(result),
+                    true => power(Field::recip(self), exponent.unsigned_abs()),
+                }
             }
             #[inline(always)]
             fn exponent_slope(self) -> Self {

@@ -58,6 +58,8 @@ pub const METHODS: &[(&str, &[&str])] = &[
             "fract",
             "to_radians",
             "to_degrees",
+            "as_float16",
+            "as_bfloat16",
         ],
     ),
 ];
