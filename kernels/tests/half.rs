@@ -48,6 +48,9 @@ fn numbers_are_rounded_to_the_nearest_half_float() {
         check("bfloat16", x, x.as_bfloat16(), y);
     }
     for nan in [0x7fff_ffff, 0xffff_ffff, 0x7f80_0001] {
-        assert!(f32::from_bits(nan).as_float16().is_nan() && f32::from_bits(nan).as_bfloat16().is_nan());
+        let x = f32::from_bits(nan);
+        for y in [x.as_float16(), x.as_bfloat16()] {
+            assert!(y.is_nan() && y.is_sign_negative() == x.is_sign_negative(), "{nan:x} became {:x}", y.to_bits());
+        }
     }
 }

@@ -75,3 +75,28 @@ def test_threads_compute_the_same():
     finally:
         mt.set_num_threads(before)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("n", [1023, 1024])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["exp", "square", "add", "multiply", "divide"])
+def test_an_infinite_cotangent_stays_infinite(name, dtype, n):
+    op = getattr(mt.ops, name)
+    leaves = [mt.ones(n).astype(dtype).requires_grad_() for _ in range(1 if name in ("exp", "square") else 2)]
+    gradients = mt.grad(op(*leaves), leaves, mt.full((n,), np.inf).astype(dtype))
+    assert all(np.isinf(g.astype("float32").numpy()).all() for g in gradients)
+
+
+def test_an_infinite_cotangent_of_a_broadcast_column_stays_infinite():
+    x, y = mt.ones(300, 300).requires_grad_(), mt.ones(300, 1).requires_grad_()
+    assert all(np.isinf(g.numpy()).all() for g in mt.grad(x * y, [x, y], mt.full((300, 300), np.inf)))
+
+
+def test_the_sign_of_nan_survives_rounding():
+    x = mt.Tensor([np.inf, -np.inf, 1])
+    for dtype in ["float16", "bfloat16"]:
+
+        def sign(x, dtype=dtype):
+            return mt.ops.signbit((x - x).astype(dtype))
+
+        assert sign(x).tolist() == mt.jit(sign)(x).tolist()

@@ -3,7 +3,7 @@
 use iced_x86::{Code, IcedError};
 
 use super::emit::{Emitter, Operand, half};
-use super::form::{Form, Id, Node, Op, Width};
+use super::form::{Form, Id, Op, Width};
 use super::x86::vector;
 use crate::program::Storage;
 use crate::runtime::simd::Level;
@@ -12,16 +12,10 @@ use crate::runtime::simd::Level;
 const UPPER: Op = Op::Constant(0xffff_0000);
 
 impl Form {
-    /// Whether a number has been [rounded](crate::math::single::as_bfloat16) to a bfloat16: it is selected from numbers without bits
-    /// in the lower half.
+    /// Whether a number has been [rounded](crate::math::single::as_bfloat16) to a bfloat16: it has no bits in the lower half.
     fn is_bfloat16(&self, x: Id) -> bool {
-        let is_upper = |id: &Id| {
-            let Node { op, .. } = self.nodes[*id as usize];
-            let has_mask = || self.nodes[*id as usize].operands().iter().any(|id| self.nodes[*id as usize].op == UPPER);
-            op == Op::And && has_mask() || matches!(op, Op::Constant(bits) if bits & 0xffff == 0)
-        };
         let node = &self.nodes[x as usize];
-        node.op == Op::Select && node.operands()[1..].iter().all(is_upper)
+        node.op == Op::And && node.operands().iter().any(|id| self.nodes[*id as usize].op == UPPER)
     }
 
     /// The bits of a bfloat16, in the lower half of each number: those of the nearest one, or a quiet NaN.

@@ -65,8 +65,14 @@ impl Prepared for ElementProgram {
 }
 
 impl ElementProgram {
-    /// The plan for inputs and outputs that are stored so, of an op with one dtype variable. Only machine code runs it.
-    pub fn stored(&self, op: &OpDef, storage: &[Storage]) -> Option<Arc<Plan>> {
+    /// The plan for inputs and outputs that are stored so, of an op with one dtype variable. Only machine code runs it. `of_reals` is the
+    /// program for real numbers, if it is another one.
+    pub fn stored(
+        &self,
+        op: &OpDef,
+        storage: &[Storage],
+        of_reals: impl FnOnce() -> Option<Program>,
+    ) -> Option<Arc<Plan>> {
         if self.parts.is_some() {
             return None;
         }
@@ -74,7 +80,8 @@ impl ElementProgram {
             return Some(plan.clone());
         }
         let (inputs, outputs) = storage.split_at(op.inputs.len());
-        let plan = Plan::new(self.plan.program().clone(), &masks_of(op)).ok()?.stored(inputs.into(), outputs.into());
+        let program = of_reals().unwrap_or_else(|| self.plan.program().clone());
+        let plan = Plan::new(program, &masks_of(op)).ok()?.stored(inputs.into(), outputs.into());
         let plan = Arc::new(plan);
         self.stored.keep(storage.into(), plan.clone());
         Some(plan)

@@ -7,9 +7,10 @@ use crate::math::binary::{Binary32, Word};
 pub fn as_bfloat16<F: Binary32>(x: F) -> F {
     let bits = x.to_bits();
     let is_odd = (bits >> 16) & Word::of(1);
-    let rounded = bits.wrapping_add(Word::of(0x7fff)).wrapping_add(is_odd) & Word::of(0xffff_0000);
-    // With some bits, NaN would become 0.
-    F::select(x.equal(x), F::from_bits(rounded), F::of(f32::NAN))
+    let rounded = bits.wrapping_add(Word::of(0x7fff)).wrapping_add(is_odd);
+    // NaN stays one, with its sign.
+    let quiet = bits | Word::of(0x0040_0000);
+    F::from_bits(Word::select(x.equal(x), rounded, quiet) & Word::of(0xffff_0000))
 }
 
 /// The nearest float16.

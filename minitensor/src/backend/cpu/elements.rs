@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::element_program::ElementProgram;
+use crate::op::gradient;
 use crate::op::variants::Variants;
 use crate::op::{Arity, ElementKernel, Kernel, Kernels, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Tensor};
@@ -54,7 +55,7 @@ pub fn run(
         }
         let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::elements)?;
         let program = programs.at(&[dtype.compute()], op, attrs, is_given).ok()?;
-        let plan = program.stored(op, storage)?;
+        let plan = program.stored(op, storage, || gradient::program_of_reals(op, attrs, is_given))?;
         let is_ready = programs::has_machine_code(&plan, dtype.compute());
         if is_ready { programs::kernel(op, plan, dtype.compute(), attrs).ok() } else { None }
     };

@@ -18,7 +18,7 @@ use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef, OpRef};
+use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef};
 use crate::op::gradient::pullback::Pullback;
 use crate::op::kept::Kept;
 use crate::op::registry;
@@ -81,10 +81,10 @@ impl Gradients {
 
 /// The program of a compiled vector-Jacobian product for real numbers. The program of its definition is for complex numbers, if the op
 /// takes them: then it also computes the derivative by the conjugate, which is 0 here.
-pub fn program_of_reals(vjp: &OpRef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Option<Program> {
+pub fn program_of_reals(vjp: &OpDef, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Option<Program> {
     let op = registry::get(vjp.name.strip_suffix(".vjp")?).ok()?;
     let Backward::Derived(derived) = &op.backward else { return None };
-    if !std::ptr::eq(&*derived.vjp, &**vjp) {
+    if !std::ptr::eq(&*derived.vjp, vjp) {
         return None;
     }
     let cotangents: Vec<usize> = op.cotangents().collect();
