@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use minitensor_kernels::Float;
 
-/// Numbers, and what they are rounded to: all half floats, the numbers in the middle between neighbours, and those beside.
-/// `of_bits` gives the half floats in their order. `step` is more than the distance from 1 to the next number of the type that is rounded.
+/// Pairs of a number and the half float that it is rounded to. The numbers are all half floats, the numbers in the middle between two
+/// neighbours, and the numbers next to these. `of_bits` gives the half floats in their order. `step` is more than the distance from 1 to the next number of the type that is rounded.
 fn cases(of_bits: impl Fn(u16) -> f64, step: f64) -> Vec<(f64, f64)> {
     let mut cases = vec![(0.0, 0.0), (f64::INFINITY, f64::INFINITY), (f64::NAN, f64::NAN)];
     for bits in 0..u16::MAX / 2 {

@@ -24,7 +24,7 @@ pub struct RowKernel {
     /// The plans of the program with only the outputs that are wanted.
     parts: Kept<Wanted, RowPlan>,
     /// The plans for rows that are stored in other ways, if they are machine code.
-    stored: Kept<SmallVec<[Storage; 8]>, Option<RowPlan>>,
+    stored: Kept<SmallVec<[Storage; 8]>, Option<Arc<RowPlan>>>,
     /// The rows that are truth values, by position among the rows.
     masks: Vec<usize>,
     dtypes: [DTypeSet; 1],
@@ -236,19 +236,19 @@ impl RowKernel {
         }
     }
 
-    /// The plan for rows that are stored so, one for each input and output of the op, if it is machine code for `f32`. What is not
-    /// a row is stored as numbers.
-    pub fn stored(&self, storage: &[Storage]) -> Arc<Option<RowPlan>> {
+    /// The plan for rows that are stored in these ways, if it is machine code for `f32`. There is a storage for each input and output of
+    /// the op; that of an argument without rows is [`Storage::Own`].
+    pub fn stored(&self, storage: &[Storage]) -> Option<Arc<RowPlan>> {
         if let Some(plan) = self.stored.find(|known| known[..] == *storage) {
-            return plan.clone();
+            return Option::clone(plan);
         }
         let (inputs, outputs) = storage.split_at(storage.len() - self.gives.len());
         let inputs = self.arguments.inputs.iter().map(|i| inputs[*i]).collect();
         let per_row = self.arguments.numbers.len() + self.arguments.positions.len();
         let storage_of_plan = [inputs, outputs.into()];
         let plan = RowPlan::stored(self.program().clone(), &self.gives, per_row, &self.masks, storage_of_plan).ok();
-        let plan = Arc::new(plan.filter(RowPlan::is_machine_code::<f32>));
-        self.stored.keep(storage.into(), plan.clone());
+        let plan = plan.filter(RowPlan::is_machine_code::<f32>).map(Arc::new);
+        self.stored.keep(storage.into(), Arc::new(plan.clone()));
         plan
     }
 

@@ -1,17 +1,18 @@
 //! Calls of cell bodies: binds the core dimensions, broadcasts the batch, and runs the kernel on each cell.
 
+mod buffers;
 mod partial_sums;
 
-use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
-use minitensor_kernels::memory::Line;
 use minitensor_kernels::program::{RowPlan, Storage};
 use minitensor_kernels::threads::{num_threads, parallel_for};
 use smallvec::SmallVec;
 
+use self::buffers::Buffers;
 use self::partial_sums::PartialSums;
+use super::strided::FEWEST_STORED;
 use crate::attr::Attr;
 use crate::backend::Wanted;
 use crate::backend::shapes::CallShapes;
@@ -22,7 +23,7 @@ use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::row_kernel::RowKernel;
 use crate::op::variants::Variants;
 use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
-use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements, try_vec};
+use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements};
 
 /// The fewest elements for a thread.
 const GRAIN: usize = 16 * 1024;
@@ -36,13 +37,8 @@ const SIDE_BY_SIDE: usize = 64;
 const GROUP: usize = 1024 * 1024;
 /// The fewest rows that are computed side by side.
 const FEWEST_BESIDE: usize = 16;
-/// The fewest elements for which a plan is made for the way in which rows are stored.
-const FEWEST_STORED: usize = 1024;
 /// The number of bytes of rows that are packed side by side.
 const BESIDE: usize = 4 * 1024 * 1024;
-
-/// The most bytes of buffers that a thread keeps for its next call.
-const MOST_KEPT: usize = 2 * BESIDE;
 
 /// An argument of all cells.
 struct CellOperand {
@@ -110,7 +106,9 @@ pub fn run(
     let is_side_by_side = !sums_any && is_wide && operands.iter().flatten().any(CellOperand::is_beside);
     let are_few = cells < num_threads() && operands.iter().flatten().any(CellOperand::is_for_threads);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
-    let has_half_rows = dtype == DType::F32 && operands.iter().flatten().any(|o| o.half_row() != Storage::Own);
+    let has_half_rows = dtype == DType::F32
+        && outputs.iter().all(Option::is_some)
+        && operands.iter().flatten().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
     let is_special = of_halves.is_none() && (is_side_by_side || are_few || has_half_rows);
     let assembled = if is_special { assembled(op, dtype, program) } else { None };
     let is_side_by_side = is_side_by_side && assembled.is_some();
@@ -165,13 +163,11 @@ pub fn run(
     if is_side_by_side {
         operands.iter_mut().flatten().for_each(CellOperand::put_beside);
     }
-    let is_wanted = outputs.iter().all(Option::is_some);
-    let stored =
-        rows.as_ref().filter(|_| has_half_rows && !is_side_by_side && is_wanted && cells * work >= FEWEST_STORED);
-    let stored = stored.and_then(|rows| in_place(rows, &mut operands));
-    let kernel = match (kernel, stored.as_deref()) {
-        (Kernel::Rows(rows, dtype, _), Some(plan)) => Kernel::Rows(rows, dtype, plan.as_ref()),
-        (kernel, _) => kernel,
+    let halves = rows.as_ref().filter(|_| has_half_rows && !is_side_by_side);
+    let stored = halves.and_then(|rows| in_place(rows, &mut operands));
+    let kernel = match kernel {
+        Kernel::Rows(rows, dtype, _) => Kernel::Rows(rows, dtype, stored.as_deref()),
+        other => other,
     };
     let together = group(&operands, cells);
     grain = grain.max(together.unwrap_or(1));
@@ -201,11 +197,11 @@ pub fn run(
     Ok(outputs)
 }
 
-/// The plan that reads and writes rows of half floats as they are in memory, if it is machine code. The operands are packed no more.
-fn in_place(rows: &RowKernel, operands: &mut [Option<CellOperand>]) -> Option<Arc<Option<RowPlan>>> {
+/// The plan that reads and writes rows of half floats as they are in memory, if it is machine code. Such rows are not packed then.
+fn in_place(rows: &RowKernel, operands: &mut [Option<CellOperand>]) -> Option<Arc<RowPlan>> {
     let storage: SmallVec<[Storage; 8]> =
         operands.iter().map(|o| o.as_ref().map_or(Storage::Own, CellOperand::half_row)).collect();
-    let plan = Some(rows.stored(&storage)).filter(|plan| plan.is_some())?;
+    let plan = rows.stored(&storage)?;
     for operand in operands.iter_mut().flatten().filter(|o| o.half_row() != Storage::Own) {
         (operand.compute, operand.packed) = (operand.dtype, false);
     }
@@ -361,32 +357,6 @@ impl CellOperand {
     }
 }
 
-/// The buffers of a thread, one for each operand. They are kept for the next call, because new memory is slow at its first access.
-struct Buffers(Vec<Vec<Line>>);
-
-thread_local! {
-    static KEPT: Cell<Vec<Vec<Line>>> = const { Cell::new(Vec::new()) };
-}
-
-impl Buffers {
-    /// The buffers of the last call on this thread, at least `count`.
-    fn take(count: usize) -> Buffers {
-        let mut buffers = KEPT.try_with(Cell::take).unwrap_or_default();
-        buffers.resize_with(count.max(buffers.len()), Vec::new);
-        Buffers(buffers)
-    }
-}
-
-impl Drop for Buffers {
-    fn drop(&mut self) {
-        let bytes: usize = self.0.iter().map(|buffer| buffer.len() * Line::BYTES).sum();
-        if bytes <= MOST_KEPT {
-            // Unless the thread is ending.
-            let _ = KEPT.try_with(|kept| kept.set(std::mem::take(&mut self.0)));
-        }
-    }
-}
-
 struct Cells<'a> {
     operands: &'a [Option<CellOperand>],
     batch: &'a Shape,
@@ -400,17 +370,9 @@ struct Cells<'a> {
 impl Cells<'_> {
     fn run(&self, range: std::ops::Range<usize>) -> Result<()> {
         let most = range.len().min(self.together);
-        let mut kept = Buffers::take(self.operands.len());
-        let buffers = &mut kept.0;
-        for (operand, buffer) in self.operands.iter().zip(&mut *buffers) {
-            let bytes = operand.as_ref().map_or(0, |o| if o.packed { (o.core_bytes() * most).max(1) } else { 0 });
-            let lines = bytes.div_ceil(Line::BYTES);
-            if buffer.len() < lines {
-                *buffer = Vec::new();
-                *buffer = try_vec(lines)?;
-                buffer.resize(lines, Line::ZERO);
-            }
-        }
+        let bytes = |o: &CellOperand| if o.packed { (o.core_bytes() * most).max(1) } else { 0 };
+        let mut buffers = Buffers::of(self.operands.iter().map(|o| o.as_ref().map_or(0, bytes)))?;
+        let buffers = buffers.as_mut();
         let row = self.batch.last().copied().unwrap_or(1);
         let mut cell = range.start;
         while cell < range.end {

@@ -24,8 +24,8 @@ pub const GRAIN: usize = 32 * 1024;
 const ROW: usize = 64;
 /// Rows of at least this length are computed with one element of an operand that has one for each row.
 const WIDE: usize = 128;
-/// The fewest elements for which a loop is made for the way in which they are stored.
-const FEWEST_STORED: usize = 1024;
+/// The fewest elements for which machine code is made for the way in which they are stored.
+pub const FEWEST_STORED: usize = 1024;
 /// The length of a block's row if some operand has one element for the whole row.
 const SHORT: usize = 256;
 /// The number of rows of a block if some operand is contiguous along the columns: a cache line of `f32`.
