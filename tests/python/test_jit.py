@@ -1,6 +1,7 @@
 """`mt.jit`: a graph computes what its function computes, and is recorded again when it would not."""
 
 import gc
+import itertools
 import random
 import types
 import warnings
@@ -436,7 +437,7 @@ class TestTraining:
         *eager, _ = run(lambda f: f)
         *jitted, step = run(mt.jit)
         assert jitted == eager
-        assert sum(step._recordings.values()) <= 3
+        assert sum(kind.recordings for kind in step._kinds.values()) <= 3
 
     def test_accumulated_gradients(self):
         def run(wrap):
@@ -644,6 +645,29 @@ class TestState:
         finally:
             mt.unregister_custom_op_py("jit_test_again")
 
+    def test_sizes_that_return_keep_their_graphs(self):
+        calls = itertools.count()
+
+        @mt.jit
+        def total(x):
+            next(calls)
+            return (x * 2 + 1).sum()
+
+        sizes = random.Random(5).choices(range(1, 200), k=2000)
+        results = [total(mt.ones(n)).item() for n in sizes]
+        assert results == [3 * n for n in sizes]
+        assert next(calls) == len(total.graphs) == len(set(sizes))
+
+    def test_more_sizes_than_graphs_that_are_kept(self):
+        f = mt.jit(lambda x: (x * 2 + 1).sum())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            # A size is recorded again in each round, because the others drop its graph.
+            for _ in range(20):
+                assert all(f(mt.ones(n)).item() == 3 * n for n in range(300))
+        assert len(f.graphs) == 256
+        assert f.graphs[-1].ops
+
     def test_graphs_do_not_keep_captured_tensors(self):
         w = [mt.ones(1000)]
         jitted = mt.jit(lambda x: x + w[0])
@@ -653,6 +677,71 @@ class TestState:
         gc.collect()
         assert mt.memory_stats()["allocated"] <= before
         assert jitted(mt.ones(1000))[0].item() == 3
+
+
+def peak(work):
+    """Returns the peak of additionally allocated bytes, in units of one matrix of 512×512."""
+    gc.collect()
+    before = mt.memory_stats()["allocated"]
+    mt.reset_peak_memory_stats()
+    work()
+    return (mt.memory_stats()["peak"] - before) / (512 * 512 * 4)
+
+
+class TestMemory:
+    """The first call, which records, needs about as much memory as the function itself."""
+
+    def test_results_that_are_not_in_use_are_freed(self):
+        def f(x):
+            for _ in range(40):
+                x = mt.ops.cumsum(x, axis=1).T * 0.01
+            return x + 1
+
+        x = randn(512, 512)
+        eager, jitted = peak(lambda: f(x)), mt.jit(f)
+        assert peak(lambda: jitted(x)) <= eager + 1.5
+        assert peak(lambda: jitted(x)) <= eager + 0.5
+        assert np.array_equal(jitted(x).numpy(), f(x).numpy())
+
+    @pytest.mark.parametrize("reads", [1, 30])
+    def test_a_training_step(self, reads):
+        weights = [randn(512, 512).requires_grad_() for _ in range(4)]
+        optimizer = mt.optim.SGD(weights, lr=1e-3)
+
+        def step(x):
+            for w in weights * 4:
+                x = mt.ops.cumsum((x @ w).tanh(), axis=1) * 0.01
+            loss = x.sum()
+            for _ in range(reads):
+                loss = loss + x.sin().mean().detach()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        x = randn(512, 512)
+        step(x)
+        eager, jitted = peak(lambda: step(x)), mt.jit(step)
+        assert peak(lambda: jitted(x)) <= 1.3 * eager + 2
+
+    def test_a_value_that_a_gradient_computes_again_is_kept(self):
+        # Neither sum is saved by the calls of the function. Its gradient may compute the exponentials from one of them.
+        w = randn(512, 512).requires_grad_()
+
+        def f(x):
+            y = (w + x) + 1
+            a, b = (y * 0.5).exp(), (y * 0.25).exp()
+            for _ in range(10):
+                mt.ops.cumsum(a, axis=1)
+            return (a * b).sum()
+
+        x = randn(512, 512)
+        jitted = mt.jit(f)
+        for function in (f, jitted, jitted):
+            w.grad = None
+            function(x).backward()
+            expected = w.grad if function is f else expected
+            assert np.array_equal(w.grad.numpy(), expected.numpy())
 
 
 class TestErrors:

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::ir::{Call, Graph, Source, Value, ValueId};
 use super::record::Recording;
+use super::recorder::Recorder;
 use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
 use crate::autograd::{BackwardCall, Edge, EnableGrad, GradMeta, Meta, Node, Saved, grad_of_part, is_grad_enabled};
@@ -100,11 +101,11 @@ pub(super) struct Gradient {
 impl Gradient {
     /// The gradient, from the calls that were recorded after those of the function. Adds the tensors that it reads to
     /// the outputs of the function.
-    pub fn new(found: Found, all: &Graph, calls: Vec<Call>, forward: &mut Graph) -> Gradient {
+    pub fn new(found: Found, recorder: &Recorder, calls: Vec<Call>, forward: &mut Graph) -> Gradient {
         let Found { outputs, targets, values } = found;
         let graph = values.and_then(|(cotangents, gradients)| {
-            let graph = Graph { values: all.values.clone(), calls, outputs: gradients };
-            let (graph, saved) = with_inputs(graph, &cotangents, forward);
+            let graph = Graph { values: recorder.graph.values.clone(), calls, outputs: gradients };
+            let (graph, saved) = with_inputs(graph, &cotangents, forward, recorder);
             verify(&graph)?;
             Ok((pass::apply(graph.without_histories().compact(), |_, _| {})?, saved))
         });
@@ -210,7 +211,12 @@ impl Target {
 
 /// Makes the inputs of the graph of a gradient: the cotangents, then values of the function, which are also returned.
 /// The graph computes others of these again.
-fn with_inputs(mut graph: Graph, cotangents: &[ValueId], function: &Graph) -> (Graph, Vec<ValueId>) {
+fn with_inputs(
+    mut graph: Graph,
+    cotangents: &[ValueId],
+    function: &Graph,
+    recorder: &Recorder,
+) -> (Graph, Vec<ValueId>) {
     let written = function.written();
     let is_constant = |v: &Value| {
         matches!(v.source, Source::Constant(_)) && !written.get(v.memory as usize).copied().unwrap_or_default()
@@ -223,7 +229,7 @@ fn with_inputs(mut graph: Graph, cotangents: &[ValueId], function: &Graph) -> (G
     graph.calls.iter().flat_map(Call::computes).for_each(|id| is_known[id.at()] = true);
     let used = graph.calls.iter().flat_map(Call::reads).chain(graph.outputs.iter().copied());
     let needed = used.filter(|id| !std::mem::replace(&mut is_known[id.at()], true)).collect();
-    let (saved, mut again) = recompute::choose(function, needed);
+    let (saved, mut again) = recompute::choose(function, needed, &recorder.lost(function));
     for (at, id) in saved.iter().enumerate() {
         graph.values[id.at()].source = Source::Input(cotangents.len() + at);
     }

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`record`] | [`Recording`]: records the calls of a thread at dispatch |
+//! | [`recorder`], [`release`] | what has been recorded, and how its memory is given back |
 //! | [`ir`] | [`Graph`]: values and the calls that compute them |
 //! | [`verify`] | the invariants of a graph |
 //! | [`recompute`] | the tensors that are saved for a gradient |
@@ -24,6 +25,8 @@ pub mod pass;
 mod portable;
 mod recompute;
 pub(crate) mod record;
+mod recorder;
+mod release;
 mod run;
 mod show;
 mod traced;

@@ -11,11 +11,11 @@ const MOST: usize = 4096;
 const UNLIMITED: u64 = u64::MAX / 4;
 
 /// Finds the tensors of the lowest cost from which element ops compute the `needed` values. Returns these tensors, and
-/// the calls.
+/// the calls. Values that are lost cannot be saved.
 ///
 /// Element ops are fused with the calls that use them, so computing them again takes less time than writing and reading
 /// memory. The tensors are a minimum cut between the values that only other calls compute, and the needed ones.
-pub fn choose(graph: &Graph, needed: Vec<ValueId>) -> (Vec<ValueId>, Vec<Call>) {
+pub fn choose(graph: &Graph, needed: Vec<ValueId>, is_lost: &[bool]) -> (Vec<ValueId>, Vec<Call>) {
     if graph.calls.len() > MOST || needed.is_empty() {
         return (needed, Vec::new());
     }
@@ -30,6 +30,7 @@ pub fn choose(graph: &Graph, needed: Vec<ValueId>) -> (Vec<ValueId>, Vec<Call>) 
         let bytes = (value.shape.numel() * value.dtype.size()) as u64 + 1;
         // The caller keeps arguments anyway. A value that is computed only for the gradient must also be written.
         let cost = match value.source {
+            _ if is_lost[at] => UNLIMITED,
             Source::Constant(_) if is_fixed(ValueId(at as u32)) => 0,
             Source::Computed if is_cheap[at] => 3 * bytes,
             Source::Computed => 2 * bytes,

@@ -7,13 +7,14 @@ use super::argument::Argument;
 use super::captured::Captured;
 use super::gradient::{self, Gradient};
 use super::ir::{Graph, Source, Value, ValueId};
-use super::record::{Recorder, Recording};
+use super::record::Recording;
+use super::recorder::Recorder;
 use super::run::{Executable, Reads};
 use super::{pass, verify};
 use crate::autograd::{GradMeta, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{OpRef, registry};
-use crate::tensor::{Storage, Tensor};
+use crate::tensor::{Device, Storage, Tensor};
 
 /// A function of tensors, as a graph.
 pub struct Traced {
@@ -108,6 +109,8 @@ impl Traced {
         }
         recording.with(|r| r.expect_unrecorded_changes())?;
         let calls = recording.with(|r| r.graph.calls.len());
+        // The gradient may read any value that is left.
+        recording.with(Recorder::keep_values);
         let differentiated = gradient::record(&recording, args.len(), &ids, outputs);
         let (generation, recorder) = (registry::generation(), recording.end());
         let mut forward = Graph { outputs: ids.clone(), ..recorder.graph.clone() };
@@ -141,10 +144,11 @@ impl Traced {
         let others = watched.iter().map(|t| Arc::downgrade(t.storage()));
         let memories: Vec<Weak<Storage>> = captured.iter().map(Captured::memory).chain(others).collect();
         let first_saved = forward.outputs.len();
-        let gradient = differentiated.map(|found| Gradient::new(found, &recorder.graph, rest, &mut forward));
+        let gradient = differentiated.map(|found| Gradient::new(found, &recorder, rest, &mut forward));
         let mut stages = vec![("recorded".to_owned(), forward.clone().compact().to_string())];
         verify(&forward)?;
-        let kept: Vec<Tensor> = forward.outputs.iter().map(|id| recorder.held[id.at()].clone()).collect();
+        let again = recorder.again(&forward, &forward.outputs[first_saved..]);
+        let mut kept: Vec<Tensor> = forward.outputs.iter().map(|id| recorder.held[id.at()].clone()).collect();
         let strays = strays(&recorder, &kept);
         let sources: Vec<Source> = ids.iter().map(|id| recorder.graph.value(*id).source.clone()).collect();
         if gradient.is_none() {
@@ -181,7 +185,15 @@ impl Traced {
                 _ => t.clone(),
             });
         }
-        traced.attach(Reads { args, captured: &captured, numbers: &[] }, &mut results, &kept[first_saved..])?;
+        let reads = Reads { args, captured: &captured, numbers: &[] };
+        if let Some(again) = again {
+            let mut computed = Executable::new(again).run(reads, false)?.into_iter();
+            kept[first_saved..]
+                .iter_mut()
+                .filter(|t| t.device() == Device::Meta)
+                .for_each(|t| *t = computed.next().expect("one result for each"));
+        }
+        traced.attach(reads, &mut results, &kept[first_saved..])?;
         Ok((traced, results))
     }
 

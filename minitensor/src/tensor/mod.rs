@@ -182,6 +182,11 @@ impl Tensor {
         WeakTensor(Arc::downgrade(&self.0))
     }
 
+    /// The number of references to the tensor.
+    pub(crate) fn references(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
     /// Whether this is the only reference to the tensor and to its memory.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1

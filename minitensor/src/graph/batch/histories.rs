@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::autograd::{Edge, is_grad_enabled};
 use crate::error::Result;
-use crate::graph::record::Recorder;
+use crate::graph::recorder::Recorder;
 use crate::graph::{Source, ValueId};
 use crate::tensor::{Storage, Tensor};
 

@@ -109,7 +109,7 @@ def _examples(model: nn.Module, examples: Any) -> list[Example]:
 def _examples_of_function(function: Jitted[..., Any], examples: Any) -> list[Example]:
     if examples is not None:
         return _examples(nn.Module(), examples)
-    found = [entry.example.replaced(_zeros) for entries in function._entries.values() for entry in entries]
+    found = [entry.example.replaced(_zeros) for entry in function.entries]
     if not found:
         raise TypeError("mt.save: the function was not called yet; call it, or pass an example: mt.save(path, f, x)")
     return found

@@ -24,7 +24,7 @@ from .._minitensor import (
 )
 from . import log, tree, watch
 
-#: The most graphs that a function keeps.
+#: The most graphs that a function keeps. Those of the arguments that were passed least recently are dropped first.
 KEPT = 256
 
 P = ParamSpec("P")
@@ -98,15 +98,24 @@ class _Entry:
         return results[0] if self._rebuild is next else self._rebuild(iter(results))
 
 
+class _Kind:
+    """The graphs for arguments of the same structure, plain values, shapes and dtypes."""
+
+    def __init__(self) -> None:
+        self.entries: list[_Entry] = []
+        self.recordings = 0
+
+
 class Jitted(watch.Watched, Generic[P, R]):
     """A function under `mt.jit`. `graphs` are the graphs that were recorded."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        self._entries: dict[Hashable, list[_Entry]] = {}
-        #: The number of recordings for each kind of arguments.
-        self._recordings: dict[Hashable, int] = {}
+        #: The kinds of arguments, the least recent first.
+        self._kinds: dict[Hashable, _Kind] = {}
+        #: The last entry for each structure of arguments. It is found without a look at shapes.
+        self._last: dict[Hashable, _Entry] = {}
 
     def watched(self) -> dict[str, Any]:
         return {"function": self._function}
@@ -114,7 +123,12 @@ class Jitted(watch.Watched, Generic[P, R]):
     @property
     def graphs(self) -> list[Graph]:
         """The graphs that were recorded, one for each kind of arguments."""
-        return [entry.graph for entries in self._entries.values() for entry in entries]
+        return [entry.graph for entry in self.entries]
+
+    @property
+    def entries(self) -> list[_Entry]:
+        """The graphs, with what their calls need."""
+        return [entry for kind in list(self._kinds.values()) for entry in kind.entries]
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         bound: Any = self
@@ -130,40 +144,48 @@ class Jitted(watch.Watched, Generic[P, R]):
             parts: list[Hashable] = []
             tree.flatten((args, kwargs), flat, parts)
             tensors, key = tuple(flat), tuple(parts)
-        entries = self._entries.setdefault(key, [])
-        for entry in entries:
-            if (results := entry.try_to_run(tensors)) is not None:
-                return entry.rebuilt(results)  # type: ignore[no-any-return]
-        for entry in entries:
+        last = self._last.get(key)
+        if last is not None and (results := last.try_to_run(tensors)) is not None:
+            return last.rebuilt(results)  # type: ignore[no-any-return]
+        # A function may have graphs for as many shapes and dtypes as it likes.
+        place = (key, tuple((t.shape, t.dtype) for t in tensors))
+        kind = self._kinds[place] = self._kinds.pop(place, None) or _Kind()
+        for entry in kind.entries:
             if entry.is_valid_for(self._function, tensors):
                 if not entry.graph._is_stale():
+                    self._last[key] = entry
                     return entry.rebuilt(entry.run(tensors))  # type: ignore[no-any-return]
-                # Another thread may do this, too.
-                self._entries[key] = entries = [other for other in entries if other is not entry]
+                kind.entries = [other for other in kind.entries if other is not entry]
                 break
         objects = [part.value for part in key if isinstance(part, tree.Same)]
         state = watch.State(self._function, objects)
-        # A function may have as many graphs as it likes for different shapes and dtypes.
-        kind = (key, tuple((t.shape, t.dtype) for t in tensors))
-        count = self._recordings[kind] = self._recordings.get(kind, 0) + 1
-        if count > MOST:
-            if count == MOST + 1:
-                self._warn(state, entries)
+        kind.recordings += 1
+        if kind.recordings > MOST:
+            if kind.recordings == MOST + 1:
+                self._warn(state, kind.entries)
             return self._function(*args, **kwargs)
         try:
             result, graph, rebuild, numbers, is_kept = self._record(args, kwargs, tensors, state)
         except BaseException:
-            self._recordings[kind] -= 1
+            kind.recordings -= 1
             raise
-        if not is_kept:
-            return result  # type: ignore[no-any-return]
-        example = _Example(args, kwargs, tensors)
-        ORIGINS[graph] = weakref.ref(self), example
-        entries.append(_Entry(graph, rebuild, numbers, state, objects, example))
-        if len(self.graphs) > KEPT:
-            oldest = next(key for key, entries in self._entries.items() if entries)
-            del self._entries[oldest][0]
+        if is_kept:
+            example = _Example(args, kwargs, tensors)
+            ORIGINS[graph] = weakref.ref(self), example
+            self._last[key] = entry = _Entry(graph, rebuild, numbers, state, objects, example)
+            kind.entries.append(entry)
+            self._drop_oldest()
         return result  # type: ignore[no-any-return]
+
+    def _drop_oldest(self) -> None:
+        """Drops graphs beyond those that are kept."""
+        # Another thread may do this, too.
+        for place in list(self._kinds):
+            if len(self.graphs) <= KEPT:
+                break
+            dropped = self._kinds.pop(place, _Kind()).entries
+            for key in [key for key, last in list(self._last.items()) if last in dropped]:
+                self._last.pop(key, None)
 
     def _record(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: tuple[Tensor, ...], state: watch.State
