@@ -9,19 +9,38 @@ use super::emit::{COUNT, ELEMENT, Emitter, OUTPUTS, Operand, RUN_END, memory};
 use super::form::{Op, Width};
 use super::x86::{variants, vector};
 use crate::reduce::rows::{LANES, RUN};
+use crate::row::Reduction;
 
 /// A reduction within a loop.
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     /// The output that has its next value. The memory of the output has the totals.
     pub output: usize,
-    /// The operation that combines runs. `None` if there are none.
-    pub runs: Option<Op>,
+    /// The reduction, and the uniform to which a loop over rows writes its result.
+    pub reduction: Reduction,
+    pub result: usize,
     /// The position of its first value in the constants.
     pub identity: i64,
     pub width: Width,
     /// Where the vectors of a block are.
     pub places: Vec<Place>,
+}
+
+impl Accumulator {
+    /// The operation that combines lanes.
+    pub fn op(&self) -> Op {
+        match self.reduction {
+            Reduction::Max => Op::Max,
+            Reduction::Min => Op::Min,
+            Reduction::Prod => Op::Multiply,
+            _ => Op::Add,
+        }
+    }
+
+    /// The operation that combines runs. `None` if there are none.
+    pub fn runs(&self) -> Option<Op> {
+        Some(self.op()).filter(|op| matches!(op, Op::Add | Op::Multiply))
+    }
 }
 
 /// The place of a vector.
@@ -44,7 +63,7 @@ impl Emitter<'_> {
     /// The start of a run.
     pub(super) fn begin_runs(&mut self) -> Result<(), IcedError> {
         let all = self.accumulators;
-        for accumulator in all.iter().filter(|a| a.runs.is_none()) {
+        for accumulator in all.iter().filter(|a| a.runs().is_none()) {
             self.begin_accumulator(accumulator)?;
         }
         if all.is_empty() {
@@ -55,7 +74,7 @@ impl Emitter<'_> {
         self.emit(Code::Lea_r64_m, &[end, memory(ELEMENT, (RUN * LANES) as i64)])?;
         self.emit(Code::Cmp_rm64_r64, &[end, count])?;
         self.emit(Code::Cmova_r64_rm64, &[end, count])?;
-        for accumulator in all.iter().filter(|a| a.runs.is_some()) {
+        for accumulator in all.iter().filter(|a| a.runs().is_some()) {
             self.begin_accumulator(accumulator)?;
         }
         Ok(())
@@ -84,15 +103,15 @@ impl Emitter<'_> {
         if all.is_empty() {
             return Ok(());
         }
-        for accumulator in all.iter().filter(|a| a.runs.is_some()) {
+        for accumulator in all.iter().filter(|a| a.runs().is_some()) {
             self.end_accumulator(accumulator)?;
         }
         self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(COUNT)])?;
         self.encode(&Instruction::with_branch(Code::Jb_rel32_64, self.tops[0])?)?;
-        for accumulator in all.iter().filter(|a| a.runs.is_none()) {
+        for accumulator in all.iter().filter(|a| a.runs().is_none()) {
             self.end_accumulator(accumulator)?;
         }
-        self.emit(Code::Pop_r64, &[Operand::Register(RUN_END)])
+        Ok(())
     }
 
     /// Adds all lanes to the totals, or stores them there.
@@ -109,7 +128,7 @@ impl Emitter<'_> {
                     helper
                 }
             };
-            if let Some(code) = accumulator.runs.and_then(|op| variants(op, accumulator.width, self.shape.level)) {
+            if let Some(code) = accumulator.runs().and_then(|op| variants(op, accumulator.width, self.shape.level)) {
                 self.emit(code.at(self.shape.level, bytes), &[value, value, total])?;
             }
             self.store(total, value)?;
@@ -118,7 +137,7 @@ impl Emitter<'_> {
     }
 
     /// A register that holds no value before and after an iteration.
-    fn helper(&self, accumulator: &Accumulator) -> Operand {
+    pub(super) fn helper(&self, accumulator: &Accumulator) -> Operand {
         Operand::Register(vector(0, self.shape.lanes * accumulator.width as usize))
     }
 }

@@ -76,8 +76,13 @@ pub fn assemble(
         _ => None,
     };
     let (first_input, first_output) = (inputs - accumulators.len(), outputs.len() - accumulators.len());
-    let inputs: Vec<usize> = form.nodes.iter().filter_map(input).filter(|k| *k < first_input).collect();
-    assembler.emitter.begin(&inputs, first_output)?;
+    let mut read: Vec<usize> = vec![];
+    for k in form.nodes.iter().filter_map(input).filter(|k| *k < first_input) {
+        if !read.contains(&k) {
+            read.push(k);
+        }
+    }
+    assembler.emitter.begin(&read, first_output)?;
     for group in 0..shape.groups {
         assembler.emitter.group = group;
         for at in 0..end {
@@ -95,7 +100,7 @@ pub fn assemble(
             }
         }
     }
-    Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end()? })
+    Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end(first_input)? })
 }
 
 /// Where a value is: in a register, in a slot of memory, in both, or nowhere.

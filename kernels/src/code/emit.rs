@@ -8,16 +8,19 @@ use super::x86::vector;
 use crate::program::Storage;
 use crate::runtime::simd::Level;
 
-/// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, and memory for values.
+/// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, memory for values, and what a loop over
+/// rows needs.
 pub(super) const COUNT: Register = Register::RDI;
-const INPUTS: Register = Register::RSI;
+pub(super) const INPUTS: Register = Register::RSI;
 pub(super) const OUTPUTS: Register = Register::RDX;
-const UNIFORMS: Register = Register::RCX;
+pub(super) const UNIFORMS: Register = Register::RCX;
 const SLOTS: Register = Register::R8;
+pub(super) const ROWS: Register = Register::R9;
 /// The first element of the current iteration.
 pub(super) const ELEMENT: Register = Register::RAX;
-/// The end of the current run, if there are accumulators. It belongs to the caller, so it is saved.
+/// The end of the current run, if there are accumulators, and what a loop over rows needs. They belong to the caller, so they are saved.
 pub(super) const RUN_END: Register = Register::RBX;
+pub(super) const SAVED_ROWS: Register = Register::R12;
 /// The starts of inputs and outputs. The last is that of all operands for which there is no other.
 const STARTS: [Register; 3] = [Register::R9, Register::R10, Register::R11];
 
@@ -37,6 +40,8 @@ pub struct Shape {
     pub copies: usize,
     /// The number of groups of that many vectors in an iteration, one after the other.
     pub groups: usize,
+    /// Whether the loop runs for several rows, one after the other.
+    pub has_rows: bool,
 }
 
 impl Shape {
@@ -77,14 +82,26 @@ pub struct Emitter<'a> {
     /// The current group of vectors.
     pub group: usize,
     pub(super) accumulators: &'a [Accumulator],
-    /// The addresses of the loop over runs, and of the loop over iterations.
-    pub(super) tops: [u64; 2],
+    /// The addresses of the loop over runs, of the loop over iterations, and of the loop over rows.
+    pub(super) tops: [u64; 3],
+    /// The inputs and outputs that have elements, as for `started`.
+    pub(super) operands: Vec<(Register, usize)>,
 }
 
 impl<'a> Emitter<'a> {
     pub fn new(shape: Shape, constants: &'a [i64], start: u64, accumulators: &'a [Accumulator]) -> Emitter<'a> {
         let (encoder, started) = (Encoder::new(64), [None; STARTS.len()]);
-        Emitter { shape, constants, encoder, ip: start, started, group: 0, accumulators, tops: [0; 2] }
+        Emitter {
+            shape,
+            constants,
+            encoder,
+            ip: start,
+            started,
+            group: 0,
+            accumulators,
+            tops: [0; 3],
+            operands: vec![],
+        }
     }
 
     /// The start of the loop over these inputs and outputs.
@@ -92,9 +109,13 @@ impl<'a> Emitter<'a> {
         if !self.accumulators.is_empty() {
             self.emit(Code::Push_r64, &[Operand::Register(RUN_END)])?;
         }
-        self.emit(Code::Xor_r32_rm32, &[Operand::Register(Register::EAX), Operand::Register(Register::EAX)])?;
         let operands = inputs.iter().map(|k| (INPUTS, *k)).chain((0..outputs).map(|k| (OUTPUTS, k)));
-        let operands: Vec<_> = operands.collect();
+        self.operands = operands.collect();
+        if self.shape.has_rows {
+            self.begin_rows()?;
+        }
+        self.emit(Code::Xor_r32_rm32, &[Operand::Register(Register::EAX), Operand::Register(Register::EAX)])?;
+        let operands = self.operands.clone();
         // If there are too few registers, the last one changes within the loop.
         let kept = if operands.len() > STARTS.len() { STARTS.len() - 1 } else { operands.len() };
         for (at, (pointers, k)) in operands.into_iter().take(kept).enumerate() {
@@ -111,14 +132,20 @@ impl<'a> Emitter<'a> {
         self.emit(Code::Mov_r64_rm64, &[Operand::Register(STARTS[at]), memory(pointers, 8 * k as i64)])
     }
 
-    /// The end of the loop. Returns the code.
-    pub fn end(mut self) -> Result<Vec<u8>, IcedError> {
+    /// The end of the loop over so many inputs. Returns the code.
+    pub fn end(mut self, inputs: usize) -> Result<Vec<u8>, IcedError> {
         let step = Operand::Immediate(self.shape.step() as u32);
         self.emit(Code::Add_rm64_imm32, &[Operand::Register(ELEMENT), step])?;
         let end = if self.accumulators.is_empty() { COUNT } else { RUN_END };
         self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(end)])?;
         self.encode(&Instruction::with_branch(Code::Jb_rel32_64, self.tops[1])?)?;
         self.end_runs()?;
+        if self.shape.has_rows {
+            self.end_rows(inputs)?;
+        }
+        if !self.accumulators.is_empty() {
+            self.emit(Code::Pop_r64, &[Operand::Register(RUN_END)])?;
+        }
         self.emit(Code::VEX_Vzeroupper, &[])?;
         self.emit(Code::Retnq, &[])?;
         Ok(self.encoder.take_buffer())

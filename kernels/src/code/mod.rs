@@ -8,6 +8,7 @@
 //! | Values are assigned to registers, and instructions are chosen from a table | `assemble.rs`, `x86.rs` |
 //! | Half floats are widened when they are loaded, and rounded when they are stored | `halves.rs` |
 //! | Reductions are accumulated within a loop | `accumulator.rs` |
+//! | A loop over rows runs it for one row after the other | `rows.rs` |
 //! | The instructions are encoded, by the crate `iced-x86` | `emit.rs` |
 //! | The code is written to pages of memory, which then become executable and are not writable any more | `routine.rs` |
 //!
@@ -24,6 +25,7 @@ mod lower;
 mod number;
 mod registers;
 mod routine;
+mod rows;
 mod x86;
 
 pub use form::{Op, Width, push, record};

@@ -12,7 +12,7 @@ use super::form::{Form, Op, Output, Width};
 use super::lower::lower;
 use super::x86::vector_bytes;
 use crate::memory::Line;
-use crate::program::Storage;
+use crate::program::{OverRows, Storage};
 use crate::reduce::rows::LANES;
 use crate::row::Reduction;
 use crate::runtime::simd::Level;
@@ -28,8 +28,8 @@ pub struct Routine {
     pages: Mmap,
     /// The size in bytes of an element of each input and output; 0 for an input that is not read, or has one element.
     sizes: [Vec<usize>; 2],
-    /// The position in the pages of the loop over several vectors, and of the loop over one.
-    starts: [usize; 2],
+    /// The position in the pages of the loop over several vectors, of the loop over one, and of the loop over rows, if there is one.
+    starts: [usize; 3],
     /// The number of elements that an iteration of these loops processes.
     steps: [usize; 2],
     /// The memory that the loops need for values.
@@ -39,19 +39,20 @@ pub struct Routine {
 type Pointers = SmallVec<[*mut u8; 8]>;
 
 /// The arguments are the number of elements, which is a positive multiple of the step, the inputs, the outputs, the
-/// uniforms, and memory for values.
-type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *const u8, *mut u8);
+/// uniforms, memory for values, and what a loop over rows needs.
+type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *const u8, *mut u8, *mut isize);
 
 impl Routine {
     /// Assembles a form with this many inputs, whose numbers have this width. `stored` says how each output is stored if it is
     /// a number. The last inputs and outputs belong to the reductions: such an input is the partial result that the output replaces.
-    /// A reduction is given with the bits of its result for no elements. Returns `None` if the level has no machine code, or if the
+    /// `identities` are the bits of their results for no elements. Returns `None` if the level has no machine code, or if the
     /// system refuses executable memory.
     pub fn new(
         mut form: Form,
         inputs: usize,
         stored: &[Storage],
-        reductions: &[(Reduction, u64)],
+        rows: &OverRows,
+        identities: &[u64],
         width: Width,
         level: Level,
     ) -> Option<Routine> {
@@ -73,37 +74,34 @@ impl Routine {
         let lowered = if level == Level::Avx512 { form } else { lower(&form, width) };
         let widest = lowered.nodes.iter().map(|node| node.width as usize).max().unwrap_or(0).max(width as usize);
         let lanes = vector_bytes(level) / widest;
-        let mut shapes = [copies(&lowered, level), 1].map(|copies| Shape { level, lanes, copies, groups: 1 });
+        let reductions = &rows.reductions;
+        let copies = copies(&lowered, level);
+        let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false };
+        // A row is a multiple of the lanes.
+        let even = (1 << copies.ilog2()).min(LANES / lanes);
+        let mut shapes = vec![shape(copies), shape(1), Shape { has_rows: true, ..shape(even) }];
         if !reductions.is_empty() {
             // An iteration adds to each lane once.
-            let copies = (1 << shapes[0].copies.ilog2()).min(LANES / lanes);
-            shapes = [Shape { level, lanes, copies, groups: LANES / lanes / copies }; 2];
+            shapes.iter_mut().for_each(|s| (s.copies, s.groups) = (even, LANES / lanes / even));
             if lowered.nodes.len() * LANES / lanes > MOST_INSTRUCTIONS {
                 return None;
             }
         }
         let (mut bytes, constants) = constants(&lowered, level, lanes);
         let first = outputs.len() - reductions.len();
-        let accumulator = |(k, (reduction, identity)): (usize, &(Reduction, u64))| {
-            let runs = match reduction {
-                Reduction::Max | Reduction::Min => None,
-                Reduction::Prod => Some(Op::Multiply),
-                _ => Some(Op::Add),
-            };
+        let accumulator = |(k, ((reduction, result), identity)): (usize, (&(Reduction, usize), &u64))| {
             let identity = constant(&mut bytes, *identity, width as usize, level, lanes);
-            Accumulator { output: first + k, runs, identity, width, places: vec![] }
+            Accumulator { output: first + k, reduction: *reduction, result: *result, identity, width, places: vec![] }
         };
-        let accumulators: Vec<Accumulator> = reductions.iter().enumerate().map(accumulator).collect();
+        let accumulators: Vec<Accumulator> = reductions.iter().zip(identities).enumerate().map(accumulator).collect();
         bytes.resize(bytes.len().next_multiple_of(SLOT), 0);
-        let mut starts = [0; 2];
+        let mut starts = [0; 3];
         let mut slots = 0;
-        for (which, (start, shape)) in starts.iter_mut().zip(shapes).enumerate() {
-            if which > 0 && !reductions.is_empty() {
-                break;
-            }
+        let is_wanted = [true, reductions.is_empty(), rows.has_loop];
+        for ((start, shape), _) in starts.iter_mut().zip(&shapes).zip(is_wanted).filter(|(_, is_wanted)| *is_wanted) {
             *start = bytes.len();
             let assembled =
-                assemble(&lowered, &outputs, shape, &constants, *start as u64, inputs, accumulators.clone());
+                assemble(&lowered, &outputs, *shape, &constants, *start as u64, inputs, accumulators.clone());
             debug_assert!(assembled.is_ok(), "{assembled:?}");
             let Loop { bytes: code, slots: used } = assembled.ok()?;
             bytes.extend(code);
@@ -123,7 +121,7 @@ impl Routine {
         }
         let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
         pages.copy_from_slice(&bytes);
-        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps: shapes.map(|shape| shape.step()), slots })
+        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps: [0, 1].map(|k| shapes[k].step()), slots })
     }
 
     /// Runs the code over `n` elements, a multiple of [`LANES`]. The last outputs are the totals of the reductions, of that many
@@ -135,8 +133,32 @@ impl Routine {
         debug_assert!(n.is_multiple_of(LANES));
         if n > 0 {
             // SAFETY: the caller's contract.
-            unsafe { self.call(0, n, inputs.as_ptr().cast(), uniforms, outputs.as_ptr()) };
+            unsafe { self.call(0, n, inputs.as_ptr().cast(), uniforms, outputs.as_ptr(), &mut []) };
         }
+    }
+
+    /// Whether there is a loop over rows.
+    pub fn has_rows(&self) -> bool {
+        self.starts[2] > 0
+    }
+
+    /// Runs the code over several rows of `n` elements, a positive multiple of [`LANES`]. `rows` are the number of rows, the distance in
+    /// bytes between the uniforms of two rows, and those between two rows of each input and each output. The results of reductions
+    /// become uniforms. The numbers and pointers change.
+    ///
+    /// # Safety
+    /// As for [`run`](Routine::run), for each row. The routine has a loop over rows. The uniforms of all rows may be written.
+    pub unsafe fn run_rows(
+        &self,
+        n: usize,
+        inputs: &mut [*mut u8],
+        uniforms: *mut u8,
+        outputs: &mut [*mut u8],
+        rows: &mut [isize],
+    ) {
+        debug_assert!(n > 0 && n.is_multiple_of(LANES) && rows.len() >= 2 + inputs.len() && self.starts[2] > 0);
+        // SAFETY: the caller's contract.
+        unsafe { self.call(2, n, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), rows) };
     }
 
     /// Runs the code over `n` elements.
@@ -149,7 +171,7 @@ impl Routine {
         let first = n - n % step;
         if first > 0 {
             // SAFETY: the caller's contract.
-            unsafe { self.call(0, first, inputs.as_ptr().cast(), uniforms, outputs.as_ptr()) };
+            unsafe { self.call(0, first, inputs.as_ptr().cast(), uniforms, outputs.as_ptr(), &mut []) };
         }
         if first == n {
             return;
@@ -161,7 +183,7 @@ impl Routine {
         if count > 0 {
             let [inputs, outputs] = self.moved(from, inputs, outputs);
             // SAFETY: as above, and `from + count <= n`.
-            unsafe { self.call(1, count, inputs.as_ptr(), uniforms, outputs.as_ptr()) };
+            unsafe { self.call(1, count, inputs.as_ptr(), uniforms, outputs.as_ptr(), &mut []) };
         }
         let done = from + count;
         if done < n {
@@ -192,7 +214,7 @@ impl Routine {
                 }
             };
             copy(inputs, read, &self.sizes[0]);
-            self.call(1, self.steps[1], read.as_ptr(), uniforms, written.as_ptr());
+            self.call(1, self.steps[1], read.as_ptr(), uniforms, written.as_ptr(), &mut []);
             copy(written, outputs, &self.sizes[1]);
         }
     }
@@ -218,6 +240,7 @@ impl Routine {
         inputs: *const *mut u8,
         uniforms: *const u8,
         outputs: *const *mut u8,
+        rows: &mut [isize],
     ) {
         const FEW: usize = 16;
         let mut few = [const { MaybeUninit::<Line>::uninit() }; FEW];
@@ -233,7 +256,7 @@ impl Routine {
         // contract.
         unsafe {
             let entry = std::mem::transmute::<*const u8, Entry>(self.pages.as_ptr().add(self.starts[which]));
-            entry(n, inputs, outputs, uniforms, slots.cast());
+            entry(n, inputs, outputs, uniforms, slots.cast(), rows.as_mut_ptr());
         }
     }
 }

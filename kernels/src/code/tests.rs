@@ -4,7 +4,7 @@ use super::form::{Op, push, record};
 use super::{Format, Number, Routine};
 use crate::math::binary::{Binary, Binary32, Binary64, Word};
 use crate::number::scalar::Mask;
-use crate::program::Storage;
+use crate::program::{OverRows, Storage};
 use crate::runtime::simd::{Level, levels};
 
 /// Numbers that reveal mistakes: ordinary ones, the ends of the range, zeros, infinities and NaN.
@@ -55,7 +55,7 @@ macro_rules! functions {
                         });
                         let form = form.expect("a form");
                         let count = form.outputs.len();
-                        let routine = Routine::new(form.clone(), 3, &vec![Storage::Own; count], &[], width, level).expect("machine code");
+                        let routine = Routine::new(form.clone(), 3, &vec![Storage::Own; count], &OverRows::default(), &[], width, level).expect("machine code");
                         let mut outputs: Vec<Vec<$native>> = vec![vec![9.0; n + 1]; count];
                         let from: Vec<_> = inputs.iter().map(|x| x.as_ptr().cast::<u8>()).collect();
                         let to: Vec<_> = outputs.iter_mut().map(|y| y.as_mut_ptr().cast::<u8>()).collect();

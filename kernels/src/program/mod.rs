@@ -6,12 +6,18 @@
 //! another program. [`Program::run`] runs it over memory, tile by tile. Programs can be displayed as text and LaTeX,
 //! and serialized as JSON.
 
+#[cfg(feature = "engine")]
+mod at_once;
+#[cfg(feature = "engine")]
+mod buffers;
 mod gradient;
 mod instruction;
 mod json;
 mod latex;
 #[cfg(feature = "engine")]
 mod one_by_one;
+#[cfg(feature = "engine")]
+mod over_rows;
 mod primitive;
 mod reuse;
 mod reverse;
@@ -38,6 +44,8 @@ mod vjp;
 
 pub use gradient::Variable;
 pub use instruction::{Id, Instruction, ValueType};
+#[cfg(feature = "engine")]
+pub use over_rows::OverRows;
 #[cfg(feature = "engine")]
 pub use primitive::Tile;
 pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};

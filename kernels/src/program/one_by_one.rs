@@ -5,6 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Tile;
+use super::buffers::{Buffers, Places};
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
 use super::stages::{Part, Slot, Stage, Stages, Sums};
 use super::tile::Shared;
@@ -13,7 +14,7 @@ use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
 use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, reduced};
-use crate::runtime::stop::{filled, vec_for};
+use crate::runtime::stop::filled;
 use crate::runtime::threads::parallel_for;
 
 /// The fewest elements of a row for which each stage is called row by row.
@@ -53,6 +54,8 @@ impl RowPlan {
         if is_long {
             numbers.resize(first + stages.columns, T::ZERO);
         }
+        let width = numbers.len();
+        (1..together).filter(|_| is_long).for_each(|_| numbers.extend_from_within(..width));
         let mut memory = MEMORY.take();
         let lent = if n >= RowPlan::FOR_THREADS { self.outputs_lent::<T>() } else { SmallVec::new() };
         let repeated = if is_long { None } else { Some(inputs.len()) };
@@ -71,6 +74,8 @@ impl RowPlan {
             sizes: self.sizes(size_of::<T>()),
             numbers,
             first,
+            width,
+            totals: vec![],
             copied: SmallVec::new(),
         };
         let mut accumulators = Accumulators::new();
@@ -118,85 +123,16 @@ impl RowPlan {
     }
 }
 
-/// The memory of a run: arrays with the elements of some rows, and columns with one number for each of them.
-struct Buffers {
-    memory: *mut Line,
-    /// The lines of an array, and of a column.
-    array: usize,
-    column: usize,
-    /// The number of arrays before the repeated columns. The positions are the last of them.
-    first: usize,
-    columns: usize,
-}
-
-impl Buffers {
-    /// The first `lent` arrays are elsewhere.
-    fn of<T>(
-        stages: &Stages,
-        n: usize,
-        rows: usize,
-        inputs: Option<usize>,
-        lent: usize,
-        memory: &mut Vec<Line>,
-    ) -> Buffers {
-        let lines = |count: usize| count.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES);
-        // One line more: arrays that start at the same offset of a page would compete for the same cache sets.
-        let array = lines(n.saturating_mul(rows)) + 1;
-        let column = lines(rows.next_multiple_of(VECTOR));
-        // Arrays and positions, and for short rows repeated columns and copied inputs.
-        let repeated = inputs.map_or(0, |inputs| stages.columns + inputs);
-        let own = stages.arrays - lent + usize::from(stages.positions);
-        let arrays = own + repeated;
-        let count = arrays.saturating_mul(array).saturating_add(stages.columns * column);
-        if memory.capacity() < count {
-            *memory = vec_for(count);
-        }
-        Buffers { memory: memory.as_mut_ptr(), array, column, first: own, columns: stages.columns }
-    }
-
-    fn at<T>(&self, array: usize) -> *mut T {
-        self.memory.wrapping_add(self.columns * self.column + array * self.array).cast()
-    }
-
-    fn column<T>(&self, k: usize) -> *mut T {
-        self.memory.wrapping_add(k * self.column).cast()
-    }
-
-    fn repeated<T>(&self, k: usize) -> *mut T {
-        self.at(self.first + k)
-    }
-
-    fn positions<T>(&self) -> *mut T {
-        self.at(self.first - 1)
-    }
-
-    fn input<T>(&self, k: usize) -> *mut T {
-        self.at(self.first + self.columns + k)
-    }
-}
-
-/// The first elements of the inputs and outputs of a part in some row, and the distances in bytes to the next row.
-struct Places {
-    data: SmallVec<[*mut u8; 16]>,
-    steps: SmallVec<[isize; 16]>,
-}
-
-impl Places {
-    fn advance(&mut self) {
-        self.data.iter_mut().zip(&self.steps).for_each(|(data, step)| *data = data.wrapping_offset(*step));
-    }
-}
-
 /// A run over one block of rows at a time.
-struct Run<'a, T> {
-    n: usize,
+pub(super) struct Run<'a, T> {
+    pub(super) n: usize,
     /// The first row of the block, and the number of its rows.
-    start: usize,
-    rows: usize,
+    pub(super) start: usize,
+    pub(super) rows: usize,
     /// Whether stages are called row by row, and the current row of the block; else 0.
     is_long: bool,
-    row: usize,
-    buffers: Buffers,
+    pub(super) row: usize,
+    pub(super) buffers: Buffers,
     /// The outputs whose memory the first arrays use.
     lent: SmallVec<[usize; 2]>,
     inputs: &'a [Rows<*const T>],
@@ -204,9 +140,13 @@ struct Run<'a, T> {
     masks: &'a [Vec<bool>; 2],
     /// The size in bytes of an element of each input, and of each output.
     sizes: [SmallVec<[usize; 8]>; 2],
-    /// The attributes and the length of the row, then, for long rows, the numbers of the row.
-    numbers: Vec<T>,
-    first: usize,
+    /// The attributes and the length of the row, then, for long rows, the numbers of the row. Long rows that are computed together have
+    /// one such list each, with this number of elements.
+    pub(super) numbers: Vec<T>,
+    pub(super) first: usize,
+    pub(super) width: usize,
+    /// The totals of reductions.
+    pub(super) totals: Vec<Line>,
     /// For each input, whether all rows are copies in a buffer.
     copied: SmallVec<[bool; 8]>,
 }
@@ -232,7 +172,9 @@ impl<T: Tile + Computed> Run<'_, T> {
                     });
                 }
                 if self.is_long {
-                    self.row_by_row(stage, accumulators);
+                    if !self.rows_at_once(stage) {
+                        self.row_by_row(stage, accumulators);
+                    }
                     continue;
                 }
                 if let Some(part) = &stage.elements {
@@ -262,7 +204,7 @@ impl<T: Tile + Computed> Run<'_, T> {
         let mut places = part.map(|part| self.places(part));
         for row in 0..rows {
             self.row = row;
-            for k in 0..self.numbers.len() - self.first {
+            for k in 0..self.width - self.first {
                 // SAFETY: columns are initialized.
                 self.numbers[self.first + k] = unsafe { *self.buffers.column::<T>(k).add(row) };
             }
@@ -358,7 +300,7 @@ impl<T: Tile + Computed> Run<'_, T> {
     }
 
     /// The places of a part in the current row.
-    fn places(&self, part: &Part) -> Places {
+    pub(super) fn places(&self, part: &Part) -> Places {
         let mut places = Places { data: SmallVec::new(), steps: SmallVec::new() };
         for slot in part.inputs.iter().chain(&part.outputs) {
             let (data, step) = self.rows_of(*slot);
@@ -503,7 +445,7 @@ impl<T: Tile + Computed> Run<'_, T> {
 
     /// # Safety
     /// As for [`RowPlan::run`].
-    unsafe fn reduce(&self, reduction: Reduction, from: Slot, to: Slot) {
+    pub(super) unsafe fn reduce(&self, reduction: Reduction, from: Slot, to: Slot) {
         let ((from, step), (to, _)) = (self.rows_of(from), self.rows_of(to));
         for row in 0..self.rows {
             // SAFETY: by contract; the result is in a buffer of its own.

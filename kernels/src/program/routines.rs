@@ -54,6 +54,6 @@ where
         };
         Some(values?.iter().map(node).collect())
     })?;
-    let reductions: Vec<_> = plan.reductions.iter().map(|r| (*r, r.identity::<N>().bits())).collect();
-    Routine::new(form, program.inputs.len(), &plan.storage[1], &reductions, N::WIDTH, level)
+    let identities: Vec<u64> = plan.rows.reductions.iter().map(|(r, _)| r.identity::<N>().bits()).collect();
+    Routine::new(form, program.inputs.len(), &plan.storage[1], &plan.rows, &identities, N::WIDTH, level)
 }

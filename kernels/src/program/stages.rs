@@ -15,7 +15,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Id, Instruction, Malformed, Plan, Primitive, Program, Storage, Tile, ValueType};
+use super::{Id, Instruction, Malformed, OverRows, Plan, Primitive, Program, Storage, Tile, ValueType};
 use crate::number::scalar::Const;
 use crate::row::{Reduction, RowFunction};
 
@@ -404,7 +404,7 @@ impl<'a> Split<'a> {
         let (stage, later) = (&all[at], &all[at + 1..]);
         let pairs = reductions.iter().zip(&stage.reductions).filter(|((_, reduction, _), _)| !reduction.is_running());
         let (sums, reductions): (Vec<_>, Vec<_>) =
-            pairs.map(|((_, reduction, id), (.., to))| ((*reduction, *id), (*reduction, *to))).unzip();
+            pairs.map(|((_, reduction, id), (.., to))| ((*reduction, *id, *to), (*reduction, *to))).unzip();
         let is_running = |slot: Slot| stage.reductions.iter().any(|(r, from, _)| r.is_running() && *from == slot);
         let is_stored = |slot: Slot| {
             matches!(slot, Slot::Output(_)) || is_running(slot) || stage.takes_row(slot) || is_read(later, slot)
@@ -421,14 +421,19 @@ impl<'a> Split<'a> {
 
     /// The program that computes these values from those in memory, and adds to accumulators. It takes the attributes and the length of the row as
     /// uniforms. Truth values are in buffers as the numbers 0 and 1.
-    fn part(&self, roots: &[(Id, Slot)], sums: &[(Reduction, Id)], extent: Extent) -> Result<Option<Part>, Malformed> {
+    fn part(
+        &self,
+        roots: &[(Id, Slot)],
+        sums: &[(Reduction, Id, Slot)],
+        extent: Extent,
+    ) -> Result<Option<Part>, Malformed> {
         if roots.is_empty() && sums.is_empty() {
             return Ok(None);
         }
         let instructions = &self.program.instructions;
         let attributes = self.program.uniforms.len() - self.per_row;
         let mut is_needed = vec![false; instructions.len()];
-        roots.iter().map(|(id, _)| id).chain(sums.iter().map(|(_, id)| id)).for_each(|id| is_needed[id.at()] = true);
+        roots.iter().map(|(id, _)| id).chain(sums.iter().map(|(_, id, _)| id)).for_each(|id| is_needed[id.at()] = true);
         for at in (0..instructions.len()).rev().filter(|at| self.slots[*at].is_none()).collect::<Vec<_>>() {
             if is_needed[at] {
                 instructions[at].operands().iter().for_each(|(id, _)| is_needed[id.at()] = true);
@@ -480,7 +485,7 @@ impl<'a> Split<'a> {
             }
             outputs.push((format!("y{k}"), value));
         }
-        for (k, (reduction, id)) in sums.iter().enumerate() {
+        for (k, (reduction, id, _)) in sums.iter().enumerate() {
             let accumulator = push(&mut written, Instruction::Input((inputs.len() + k) as u32));
             let combined = Instruction::apply(combining(*reduction), &[accumulator, moved[id.at()]]);
             outputs.push((format!("s{k}"), push(&mut written, combined)));
@@ -503,7 +508,13 @@ impl<'a> Split<'a> {
         let of_sums = || sums.iter().map(|_| Storage::Own);
         let [read, written] = [&inputs, &outputs].map(|slots| slots.iter().map(of_slot).chain(of_sums()).collect());
         let plan = Plan::new(program, &masks)?.stored(read, written);
-        Ok(Some(Part { plan: plan.reducing(sums.iter().map(|(r, _)| *r).collect()), inputs, outputs }))
+        let result = |(reduction, _, slot): &(Reduction, Id, Slot)| match slot {
+            Slot::Column(k) => Some((*reduction, attributes + 1 + k)),
+            _ => None,
+        };
+        let has_loop = extent == Extent::Element && self.numbers == Numbers::Uniform;
+        let rows = OverRows { has_loop, reductions: sums.iter().filter_map(result).collect() };
+        Ok(Some(Part { plan: plan.over_rows(rows), inputs, outputs }))
     }
 }
 

@@ -4,11 +4,11 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::{Id, Instruction, Malformed, Primitive, Program, Storage, Tile, ValueType};
+use super::{Id, Instruction, Malformed, OverRows, Primitive, Program, Storage, Tile, ValueType};
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
-use crate::row::{LANES, Reduction};
+use crate::row::LANES;
 use crate::runtime::stop::filled;
 use crate::runtime::threads::parallel_for;
 
@@ -54,8 +54,7 @@ pub struct Plan {
     /// Outputs that no step computes: inputs, uniforms, constants, or copies of another output.
     copies: Vec<(Place, ValueType, usize)>,
     registers: usize,
-    /// The reductions, to which the last inputs and outputs belong.
-    pub(super) reductions: Vec<Reduction>,
+    pub(super) rows: OverRows,
     #[cfg(target_arch = "x86_64")]
     routines: super::routines::Routines,
 }
@@ -90,7 +89,7 @@ impl Plan {
             steps: vec![],
             copies: vec![],
             registers: 0,
-            reductions: vec![],
+            rows: OverRows::default(),
             #[cfg(target_arch = "x86_64")]
             routines: Default::default(),
         };
@@ -197,9 +196,9 @@ impl Plan {
         unsafe { self.interpret(n, inputs, uniforms, outputs) }
     }
 
-    /// The same plan, whose last inputs and outputs belong to reductions. Only machine code runs it.
-    pub(super) fn reducing(self, reductions: Vec<Reduction>) -> Plan {
-        Plan { reductions, ..self }
+    /// The same plan for the elements of rows. If it has reductions, only machine code runs it.
+    pub(super) fn over_rows(self, rows: OverRows) -> Plan {
+        Plan { rows, ..self }
     }
 
     /// Runs the plan over `n` elements, a multiple of [`LANES`]. There is machine code. The last outputs are totals of that many
@@ -213,6 +212,35 @@ impl Plan {
         if let Some(routine) = self.routines.of::<T>(self) {
             // SAFETY: the caller's contract.
             unsafe { routine.accumulate(n, inputs, uniforms.as_ptr().cast(), outputs) }
+        }
+    }
+
+    /// Whether [`Plan::run_rows`] runs the plan at the current SIMD level.
+    pub(super) fn has_loop_over_rows<T: Tile>(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.routines.of::<T>(self).is_some_and(|routine| routine.has_rows());
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
+    /// Runs the plan over several rows of `n` elements, a positive multiple of [`LANES`]. `rows` are the number of rows, the distance in
+    /// bytes between the uniforms of two rows, and those between two rows of each input and each output. The results of reductions
+    /// become uniforms. The number of rows and the pointers change.
+    ///
+    /// # Safety
+    /// As for [`Plan::run`], for each row. There [is](Plan::has_loop_over_rows) a loop over rows. All rows have uniforms.
+    pub(super) unsafe fn run_rows<T: Tile>(
+        &self,
+        n: usize,
+        inputs: &mut [*mut u8],
+        uniforms: &mut [T],
+        outputs: &mut [*mut u8],
+        rows: &mut [isize],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(routine) = self.routines.of::<T>(self) {
+            // SAFETY: the caller's contract.
+            unsafe { routine.run_rows(n, inputs, uniforms.as_mut_ptr().cast(), outputs, rows) };
         }
     }
 

@@ -1,0 +1,123 @@
+//! A loop over rows, around the loop over the elements of a row.
+//!
+//! The uniforms of a row hold all of its numbers: those that the elements need, and the results of the reductions. The loop moves the
+//! pointers to operands and uniforms from row to row.
+
+use iced_x86::{Code, IcedError, Instruction, Register};
+
+use super::accumulator::Accumulator;
+use super::emit::{ELEMENT, Emitter, INPUTS, OUTPUTS, Operand, ROWS, RUN_END, SAVED_ROWS, UNIFORMS, half, memory};
+use super::form::{Op, Width};
+use super::x86::{mask, variants, vector};
+use crate::reduce::rows::LANES;
+use crate::runtime::simd::Level;
+
+/// The positions in what the code reads about rows: the number of rows, the distance in bytes between the uniforms of two rows, and
+/// those between two rows of each input and each output.
+const NUMBER: usize = 0;
+const UNIFORM_STEP: usize = 1;
+const FIRST_STEP: usize = 2;
+
+/// The comparison of two numbers that tells whether one of them is NaN.
+const IS_UNORDERED: Operand = Operand::Immediate(3);
+
+impl Emitter<'_> {
+    /// The start of the loop over rows. All totals are the results for no elements.
+    pub(super) fn begin_rows(&mut self) -> Result<(), IcedError> {
+        self.emit(Code::Push_r64, &[Operand::Register(SAVED_ROWS)])?;
+        self.emit(Code::Mov_r64_rm64, &[Operand::Register(SAVED_ROWS), Operand::Register(ROWS)])?;
+        self.tops[2] = self.ip;
+        for accumulator in self.accumulators.iter().filter(|a| a.runs().is_some()) {
+            let helper = self.helper(accumulator);
+            self.load_constant(helper, accumulator.identity, accumulator.width)?;
+            for total in self.totals(accumulator)? {
+                self.store(total, helper)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of the loop over rows. There are so many inputs.
+    pub(super) fn end_rows(&mut self, inputs: usize) -> Result<(), IcedError> {
+        for accumulator in self.accumulators {
+            self.fold(accumulator)?;
+        }
+        let item = |position: usize| memory(SAVED_ROWS, 8 * position as i64);
+        let step = Operand::Register(ELEMENT);
+        for (pointers, k) in std::mem::take(&mut self.operands) {
+            let first = if pointers == INPUTS { FIRST_STEP } else { FIRST_STEP + inputs };
+            self.emit(Code::Mov_r64_rm64, &[step, item(first + k)])?;
+            self.emit(Code::Add_rm64_r64, &[memory(pointers, 8 * k as i64), step])?;
+        }
+        self.emit(Code::Add_r64_rm64, &[Operand::Register(UNIFORMS), item(UNIFORM_STEP)])?;
+        self.emit(Code::Dec_rm64, &[item(NUMBER)])?;
+        self.encode(&Instruction::with_branch(Code::Jne_rel32_64, self.tops[2])?)?;
+        self.emit(Code::Pop_r64, &[Operand::Register(SAVED_ROWS)])
+    }
+
+    /// The vectors of totals in memory.
+    fn totals(&mut self, accumulator: &Accumulator) -> Result<Vec<Operand>, IcedError> {
+        let from = memory(OUTPUTS, 8 * accumulator.output as i64);
+        self.emit(Code::Mov_r64_rm64, &[Operand::Register(RUN_END), from])?;
+        let (size, bytes) = (LANES * accumulator.width as usize, self.shape.lanes * accumulator.width as usize);
+        Ok((0..size).step_by(bytes).map(|at| memory(RUN_END, at as i64)).collect())
+    }
+
+    /// Combines all lanes, each with that half as many further on, and writes the result to its uniform.
+    fn fold(&mut self, accumulator: &Accumulator) -> Result<(), IcedError> {
+        let width = accumulator.width;
+        let mut bytes = self.shape.lanes * width as usize;
+        let mut vectors = self.totals(accumulator)?;
+        while vectors.len() > 1 {
+            let (lower, upper) = vectors.split_at(vectors.len() / 2);
+            let pairs: Vec<_> = lower.iter().copied().zip(upper.iter().copied()).collect();
+            vectors.truncate(pairs.len());
+            for (at, (lower, upper)) in pairs.into_iter().enumerate() {
+                let register = Operand::Register(vector(at, bytes));
+                if let Operand::Memory { .. } = lower {
+                    self.load(register, lower)?;
+                }
+                self.combine(accumulator, register, upper, bytes)?;
+                vectors[at] = register;
+            }
+        }
+        while bytes > width as usize {
+            let [lanes, upper] = [0, 1].map(|k| Operand::Register(vector(k, bytes)));
+            let one = Operand::Immediate(1);
+            match (bytes, width) {
+                (64, _) => self.emit(Code::EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8, &[half(upper), lanes, one])?,
+                (32, _) => self.emit(Code::VEX_Vextractf128_xmmm128_ymm_imm8, &[half(upper), lanes, one])?,
+                (16, _) => self.emit(Code::VEX_Vmovhlps_xmm_xmm_xmm, &[upper, lanes, lanes])?,
+                _ => self.emit(Code::VEX_Vmovshdup_xmm_xmmm128, &[upper, lanes])?,
+            }
+            bytes /= 2;
+            let [lanes, upper] = [0, 1].map(|k| Operand::Register(vector(k, bytes)));
+            self.combine(accumulator, lanes, upper, bytes.max(16))?;
+        }
+        let store = if width == Width::Single { Code::VEX_Vmovss_m32_xmm } else { Code::VEX_Vmovsd_m64_xmm };
+        let to = memory(UNIFORMS, (accumulator.result * width as usize) as i64);
+        self.emit(store, &[to, Operand::Register(Register::XMM0)])
+    }
+
+    /// Combines the lanes of a register with others. An extremum is NaN if either is.
+    fn combine(
+        &mut self,
+        accumulator: &Accumulator,
+        lanes: Operand,
+        others: Operand,
+        bytes: usize,
+    ) -> Result<(), IcedError> {
+        let (level, op) = (self.shape.level, accumulator.op());
+        let code =
+            |op: Op| variants(op, accumulator.width, level).map_or(Code::INVALID, |found| found.at(level, bytes));
+        if accumulator.runs().is_some() {
+            return self.emit(code(op), &[lanes, lanes, others]);
+        }
+        // The instruction returns the second operand if either is NaN.
+        let extremum = Operand::Register(vector(14, bytes));
+        let is_nan = Operand::Register(if level == Level::Avx512 { mask(1) } else { vector(15, bytes) });
+        self.emit(code(op), &[extremum, lanes, others])?;
+        self.emit(code(Op::Equal), &[is_nan, lanes, lanes, IS_UNORDERED])?;
+        self.select(code(Op::Select), [lanes, extremum, lanes], is_nan)
+    }
+}
