@@ -1,65 +1,108 @@
-//! Computes a stage for several long rows by one call of machine code.
+//! Computes stages for several long rows by one call of machine code.
 
 use smallvec::SmallVec;
 
-use super::Tile;
 use super::one_by_one::Run;
 use super::stages::{Slot, Stage};
+use super::{Instruction, Plan, Tile};
 use crate::memory::Line;
 use crate::reduce::rows::SECTION;
-use crate::row::{Computed, LANES, Lanes};
+use crate::row::{Computed, LANES, Lanes, Reduction};
 
-impl<T: Tile + Computed> Run<'_, T> {
-    /// Computes a stage for all rows of the block. Does nothing, and returns false, if there is no machine code for that.
-    ///
-    /// # Safety
-    /// As for [`RowPlan::run`](super::RowPlan::run).
-    pub(super) unsafe fn rows_at_once(&mut self, stage: &Stage) -> bool {
+/// How a stage is computed.
+pub(super) enum Way<'a> {
+    RowByRow,
+    /// By this call, if the stage computes elements. Then the other reductions follow.
+    AtOnce(Option<Box<RowsCall<'a>>>, &'a [(Reduction, Slot, Slot)]),
+}
+
+/// A call that computes the elements of several rows, and reduces them.
+pub(super) struct RowsCall<'a> {
+    plan: &'a Plan,
+    inputs: usize,
+    /// The pointers to the operands in the first row, and those among them that a block does not move: they are in buffers.
+    data: SmallVec<[*mut u8; 16]>,
+    buffers: SmallVec<[(usize, *mut u8); 8]>,
+    /// What the loop over rows needs.
+    rows: SmallVec<[isize; 18]>,
+    /// The columns that are uniforms, and those that are results.
+    read: SmallVec<[usize; 8]>,
+    written: SmallVec<[usize; 8]>,
+    _totals: Vec<Line>,
+}
+
+impl<'a> Way<'a> {
+    /// The way in which a stage is computed for all rows of a block.
+    pub fn of<T: Tile + Computed>(stage: &'a Stage, run: &Run<'_, T>) -> Way<'a> {
         let is_running = stage.reductions.iter().any(|(reduction, ..)| reduction.is_running());
-        let is_even = self.n.is_multiple_of(LANES) && (1..=SECTION).contains(&self.n);
+        let is_even = run.n.is_multiple_of(LANES) && (1..=SECTION).contains(&run.n);
         if !is_even || is_running || !stage.functions.is_empty() {
-            return false;
+            return Way::RowByRow;
         }
         let sums = stage.sums.as_ref().filter(|sums| sums.part.plan.has_loop_over_rows::<T>());
-        let part = sums.map(|sums| &sums.part).or(stage.elements.as_ref());
-        if part.is_some_and(|part| !part.plan.has_loop_over_rows::<T>()) {
-            return false;
+        let rest = if sums.is_some() { &[] } else { stage.reductions.as_slice() };
+        let Some(part) = sums.map(|sums| &sums.part).or(stage.elements.as_ref()) else {
+            return Way::AtOnce(None, rest);
+        };
+        if !part.plan.has_loop_over_rows::<T>() {
+            return Way::RowByRow;
         }
-        if let Some(part) = part {
-            let mut places = self.places(part);
-            let mut rows: SmallVec<[isize; 16]> = SmallVec::new();
-            rows.extend([self.rows as isize, (self.width * size_of::<T>()) as isize]);
-            rows.extend_from_slice(&places.steps);
-            let lines = size_of::<Lanes<T>>() / Line::BYTES;
-            let count = sums.map_or(0, |sums| sums.reductions.len());
-            if self.totals.len() < count * lines {
-                self.totals.resize(count * lines, Line::ZERO);
+        let places = run.places(part);
+        let mut rows = SmallVec::from_slice(&[0, (run.width * size_of::<T>()) as isize]);
+        rows.extend_from_slice(&places.steps);
+        let (mut data, mut buffers) = (places.data, SmallVec::new());
+        for (at, slot) in part.inputs.iter().chain(&part.outputs).enumerate() {
+            if !run.is_argument(*slot) {
+                buffers.push((at, data[at]));
             }
-            places
-                .data
-                .extend(self.totals.chunks_exact_mut(lines).take(count).map(|lines| lines.as_mut_ptr().cast::<u8>()));
-            self.move_numbers(0..self.width - self.first, |number, column| *number = *column);
-            let (inputs, outputs) = places.data.split_at_mut(part.inputs.len());
-            // SAFETY: by contract; all rows have numbers.
-            unsafe { part.plan.run_rows(self.n, inputs, &mut self.numbers, outputs, &mut rows) };
         }
-        if let Some(sums) = sums {
-            let columns =
-                sums.reductions.iter().filter_map(|(_, to)| if let Slot::Column(k) = to { Some(*k) } else { None });
-            self.move_numbers(columns, |number, column| *column = *number);
-            return true;
+        let column = |(_, slot): &(Reduction, Slot)| if let Slot::Column(k) = slot { Some(*k) } else { None };
+        let written: SmallVec<_> = sums.iter().flat_map(|sums| &sums.reductions).filter_map(column).collect();
+        let lines = size_of::<Lanes<T>>() / Line::BYTES;
+        let mut totals = vec![Line::ZERO; written.len() * lines];
+        data.extend(totals.chunks_exact_mut(lines).map(|lines| lines.as_mut_ptr().cast::<u8>()));
+        let number =
+            |i: &Instruction| if let Instruction::Uniform(k) = i { (*k as usize).checked_sub(run.first) } else { None };
+        let read = part.plan.program().instructions.iter().filter_map(number).collect();
+        let call = RowsCall {
+            plan: &part.plan,
+            inputs: part.inputs.len(),
+            data,
+            buffers,
+            rows,
+            read,
+            written,
+            _totals: totals,
+        };
+        Way::AtOnce(Some(Box::new(call)), rest)
+    }
+}
+
+impl<T: Tile + Computed> Run<'_, T> {
+    /// Computes a stage for all rows of the block.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`](super::RowPlan::run). The blocks follow each other.
+    pub(super) unsafe fn at_once(&mut self, call: Option<&mut RowsCall<'_>>, rest: &[(Reduction, Slot, Slot)]) {
+        if let Some(call) = call {
+            self.move_numbers(&call.read, |number, column| *number = *column);
+            call.rows[0] = self.rows as isize;
+            let (inputs, outputs) = call.data.split_at_mut(call.inputs);
+            // SAFETY: by contract; all rows have numbers. The code moves the pointers to the next block.
+            unsafe { call.plan.run_rows(self.n, inputs, &mut self.numbers, outputs, &mut call.rows) };
+            call.buffers.iter().for_each(|(at, first)| call.data[*at] = *first);
+            self.move_numbers(&call.written, |number, column| *column = *number);
         }
-        for (reduction, from, to) in &stage.reductions {
+        for (reduction, from, to) in rest {
             // SAFETY: by contract.
             unsafe { self.reduce(*reduction, *from, *to) };
         }
-        true
     }
 
     /// Moves numbers between these columns and the lists of the rows.
-    fn move_numbers(&mut self, columns: impl IntoIterator<Item = usize>, mut moves: impl FnMut(&mut T, &mut T)) {
+    fn move_numbers(&mut self, columns: &[usize], mut moves: impl FnMut(&mut T, &mut T)) {
         for k in columns {
-            let column = self.buffers.column::<T>(k);
+            let column = self.buffers.column::<T>(*k);
             for (row, numbers) in self.numbers.chunks_exact_mut(self.width).take(self.rows).enumerate() {
                 // SAFETY: columns are initialized, and have room for all rows.
                 moves(&mut numbers[self.first + k], unsafe { &mut *column.add(row) });

@@ -5,11 +5,11 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Tile;
+use super::at_once::Way;
 use super::buffers::{Buffers, Places};
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
 use super::stages::{Part, Slot, Stage, Stages, Sums};
 use super::tile::Shared;
-use crate::memory::Line;
 use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
@@ -75,7 +75,6 @@ impl RowPlan {
             numbers,
             first,
             width,
-            totals: vec![],
             copied: SmallVec::new(),
         };
         let mut accumulators = Accumulators::new();
@@ -101,10 +100,12 @@ impl RowPlan {
             // SAFETY: as above.
             (0..together * n).for_each(|at| unsafe { to.add(at).write(T::constant(Const::Float((at % n) as f64))) });
         }
+        let mut ways: Vec<Way<'_>> =
+            stages.all.iter().map(|stage| if is_long { Way::of(stage, &run) } else { Way::RowByRow }).collect();
         for start in (0..rows).step_by(together) {
             (run.start, run.rows) = (start, together.min(rows - start));
             // SAFETY: the caller's contract, for these rows.
-            unsafe { run.block(stages, per_row, &mut accumulators) };
+            unsafe { run.block(stages, &mut ways, per_row, &mut accumulators) };
         }
         keep(memory);
     }
@@ -145,8 +146,6 @@ pub(super) struct Run<'a, T> {
     pub(super) numbers: Vec<T>,
     pub(super) first: usize,
     pub(super) width: usize,
-    /// The totals of reductions.
-    pub(super) totals: Vec<Line>,
     /// For each input, whether all rows are copies in a buffer.
     copied: SmallVec<[bool; 8]>,
 }
@@ -154,7 +153,13 @@ pub(super) struct Run<'a, T> {
 impl<T: Tile + Computed> Run<'_, T> {
     /// # Safety
     /// As for [`RowPlan::run`].
-    unsafe fn block(&mut self, stages: &Stages, per_row: &[Rows<*const T>], accumulators: &mut Accumulators<T>) {
+    unsafe fn block(
+        &mut self,
+        stages: &Stages,
+        ways: &mut [Way<'_>],
+        per_row: &[Rows<*const T>],
+        accumulators: &mut Accumulators<T>,
+    ) {
         // SAFETY: by contract; columns have room for all rows, and arrays for their elements.
         unsafe {
             for (k, uniform) in per_row.iter().enumerate() {
@@ -162,7 +167,7 @@ impl<T: Tile + Computed> Run<'_, T> {
                 (0..self.rows).for_each(|row| to.add(row).write(*uniform.row(self.start + row)));
                 self.repeat(k, stages);
             }
-            for stage in &stages.all {
+            for (stage, way) in stages.all.iter().zip(ways) {
                 if let Some(part) = &stage.numbers {
                     self.compute_numbers(part);
                     part.outputs.iter().for_each(|slot| {
@@ -172,8 +177,9 @@ impl<T: Tile + Computed> Run<'_, T> {
                     });
                 }
                 if self.is_long {
-                    if !self.rows_at_once(stage) {
-                        self.row_by_row(stage, accumulators);
+                    match way {
+                        Way::RowByRow => self.row_by_row(stage, accumulators),
+                        Way::AtOnce(call, rest) => self.at_once(call.as_deref_mut(), rest),
                     }
                     continue;
                 }
@@ -246,6 +252,16 @@ impl<T: Tile + Computed> Run<'_, T> {
         for row in 0..self.rows {
             // SAFETY: the column and the array have room for the rows.
             unsafe { std::slice::from_raw_parts_mut(to.add(row * self.n), self.n).fill(*from.add(row)) };
+        }
+    }
+
+    /// Whether the elements of a slot are those of an argument, not in a buffer.
+    pub(super) fn is_argument(&self, slot: Slot) -> bool {
+        match slot {
+            Slot::Input(k) => !self.copied[k],
+            Slot::Output(_) => true,
+            Slot::Array(k) => k < self.lent.len(),
+            _ => false,
         }
     }
 

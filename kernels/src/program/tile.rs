@@ -237,8 +237,9 @@ impl Plan {
         outputs: &mut [*mut u8],
         rows: &mut [isize],
     ) {
+        // If the level has changed, the code of another level still runs.
         #[cfg(target_arch = "x86_64")]
-        if let Some(routine) = self.routines.of::<T>(self) {
+        if let Some(routine) = self.routines.of::<T>(self).or_else(|| self.routines.any::<T>()) {
             // SAFETY: the caller's contract.
             unsafe { routine.run_rows(n, inputs, uniforms.as_mut_ptr().cast(), outputs, rows) };
         }
