@@ -183,7 +183,7 @@ fn outputs<T: Tile + Computed>(
 #[test]
 fn a_plan_computes_its_program() {
     let _alone = LEVEL.lock();
-    const SIZES: [(usize, usize); 17] = [
+    const SIZES: [(usize, usize); 19] = [
         (1, 1),
         (1, 300),
         (3, 70),
@@ -191,7 +191,9 @@ fn a_plan_computes_its_program() {
         (17, 5),
         (64, 2),
         (100, 90),
+        (256, 21),
         (512, 2),
+        (640, 11),
         (577, 4),
         (1000, 9),
         (2047, 3),
@@ -240,8 +242,8 @@ fn number(bits: u16, storage: Storage) -> f32 {
 #[test]
 fn rows_of_half_floats_are_computed_in_single_precision() {
     let _alone = LEVEL.lock();
-    const SIZES: [(usize, usize); 8] =
-        [(1, 1), (1, 300), (3, 70), (17, 5), (100, 90), (577, 4), (2048, 3), (140_000, 1)];
+    const SIZES: [(usize, usize); 9] =
+        [(1, 1), (1, 300), (3, 70), (17, 5), (100, 90), (512, 11), (577, 4), (2048, 3), (140_000, 1)];
     let mut count = 0;
     for seed in 0..200 {
         let mut random = Random(seed + 5000);
@@ -312,6 +314,31 @@ fn rows_of_half_floats_are_computed_in_single_precision() {
         }
     }
     assert!(count > 0 || !cfg!(target_arch = "x86_64") || levels().count() == 1);
+}
+
+#[test]
+fn an_extremum_is_nan_if_any_element_is() {
+    let _alone = LEVEL.lock();
+    let program = Program::write(&["x"], &[], |x, _| {
+        let (largest, smallest) = ((x[0] + lit(0.5)).max(), (x[0] * lit(2)).min());
+        vec![("largest".into(), largest.into()), ("smallest".into(), smallest.into())]
+    });
+    fn check<T: Tile + Computed>(program: &Program) {
+        let gives = [false, false];
+        let plan = RowPlan::new(program.clone(), &gives, 0, &[]).expect("it is of rows");
+        for level in levels() {
+            // Row `k` has a NaN at `k`, and the last row has none.
+            let (n, rows) = (320, 321);
+            let at =
+                |at: usize| if at % (n + 1) == 0 && at < n * n { lit::<T>(f64::NAN) } else { lit((at % n) as f64) };
+            let inputs = [Operand { values: (0..n * rows).map(at).collect(), step: n }];
+            let outputs = run((&plan, &gives), (n, rows), &inputs, &[], level);
+            assert!(outputs.iter().all(|y| y[..n].iter().all(|x| x.isnan())), "at {level:?}");
+            assert!(outputs[0][n] == lit(319.5) && outputs[1][n] == lit(0), "at {level:?}");
+        }
+    }
+    check::<f32>(&program);
+    check::<f64>(&program);
 }
 
 #[test]
