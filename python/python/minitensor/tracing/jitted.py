@@ -149,7 +149,8 @@ class Jitted(watch.Watched, Generic[P, R]):
             return last.rebuilt(results)  # type: ignore[no-any-return]
         # A function may have graphs for as many shapes and dtypes as it likes.
         place = (key, tuple((t.shape, t.dtype) for t in tensors))
-        kind = self._kinds[place] = self._kinds.pop(place, None) or _Kind()
+        # It becomes the most recent one.
+        kind = self._kinds[place] = self._kinds.pop(place, _Kind())
         for entry in kind.entries:
             if entry.is_valid_for(self._function, tensors):
                 if not entry.graph._is_stale():
