@@ -725,7 +725,7 @@ class TestMemory:
         assert peak(lambda: jitted(x)) <= 1.3 * eager + 2
 
     def test_a_value_that_a_gradient_computes_again_is_kept(self):
-        # The calls of the function save the result of tanh, and the graph saves the product, from which it computes that again.
+        # The calls save the result of tanh. The graph saves the product instead, and computes tanh again.
         w = randn(512, 512).requires_grad_()
 
         def f(x):
