@@ -329,8 +329,9 @@ fn an_extremum_is_nan_if_any_element_is() {
         for level in levels() {
             // Row `k` has a NaN at `k`, and the last row has none.
             let (n, rows) = (320, 321);
-            let at =
-                |at: usize| if at % (n + 1) == 0 && at < n * n { lit::<T>(f64::NAN) } else { lit((at % n) as f64) };
+            let at = |at: usize| {
+                if at.is_multiple_of(n + 1) && at < n * n { lit::<T>(f64::NAN) } else { lit((at % n) as f64) }
+            };
             let inputs = [Operand { values: (0..n * rows).map(at).collect(), step: n }];
             let outputs = run((&plan, &gives), (n, rows), &inputs, &[], level);
             assert!(outputs.iter().all(|y| y[..n].iter().all(|x| x.isnan())), "at {level:?}");

@@ -76,6 +76,7 @@ pub fn assemble(
         _ => None,
     };
     let (first_input, first_output) = (inputs - accumulators.len(), outputs.len() - accumulators.len());
+    // Each input once, since the loop over rows moves its pointer.
     let mut read: Vec<usize> = vec![];
     for k in form.nodes.iter().filter_map(input).filter(|k| *k < first_input) {
         if !read.contains(&k) {

@@ -8,19 +8,19 @@ use super::x86::vector;
 use crate::program::Storage;
 use crate::runtime::simd::Level;
 
-/// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, memory for values, and what a loop over
-/// rows needs.
+/// The registers of the arguments: the number of elements, the inputs, the outputs, the uniforms, memory for values, and the row strides.
 pub(super) const COUNT: Register = Register::RDI;
 pub(super) const INPUTS: Register = Register::RSI;
 pub(super) const OUTPUTS: Register = Register::RDX;
 pub(super) const UNIFORMS: Register = Register::RCX;
 const SLOTS: Register = Register::R8;
-pub(super) const ROWS: Register = Register::R9;
+pub(super) const STRIDES: Register = Register::R9;
 /// The first element of the current iteration.
 pub(super) const ELEMENT: Register = Register::RAX;
-/// The end of the current run, if there are accumulators, and what a loop over rows needs. They belong to the caller, so they are saved.
+/// The end of the current run, if there are accumulators. The register belongs to the caller, so it is saved.
 pub(super) const RUN_END: Register = Register::RBX;
-pub(super) const SAVED_ROWS: Register = Register::R12;
+/// The row strides within a loop over rows. The register belongs to the caller, so it is saved.
+pub(super) const KEPT_STRIDES: Register = Register::R12;
 /// The starts of inputs and outputs. The last is that of all operands for which there is no other.
 const STARTS: [Register; 3] = [Register::R9, Register::R10, Register::R11];
 
@@ -132,7 +132,7 @@ impl<'a> Emitter<'a> {
         self.emit(Code::Mov_r64_rm64, &[Operand::Register(STARTS[at]), memory(pointers, 8 * k as i64)])
     }
 
-    /// The end of the loop over so many inputs. Returns the code.
+    /// Ends the loop, and returns the code. `inputs` is the number of inputs.
     pub fn end(mut self, inputs: usize) -> Result<Vec<u8>, IcedError> {
         let step = Operand::Immediate(self.shape.step() as u32);
         self.emit(Code::Add_rm64_imm32, &[Operand::Register(ELEMENT), step])?;

@@ -39,7 +39,7 @@ pub struct Routine {
 type Pointers = SmallVec<[*mut u8; 8]>;
 
 /// The arguments are the number of elements, which is a positive multiple of the step, the inputs, the outputs, the
-/// uniforms, memory for values, and what a loop over rows needs.
+/// uniforms, memory for values, and the row strides.
 type Entry = unsafe extern "sysv64" fn(usize, *const *mut u8, *const *mut u8, *const u8, *mut u8, *mut isize);
 
 impl Routine {
@@ -142,9 +142,9 @@ impl Routine {
         self.starts[2] > 0
     }
 
-    /// Runs the code over several rows of `n` elements, a positive multiple of [`LANES`]. `rows` are the number of rows, the distance in
-    /// bytes between the uniforms of two rows, and those between two rows of each input and each output. The results of reductions
-    /// become uniforms. The numbers and pointers change.
+    /// Runs the code over several rows of `n` elements, a positive multiple of [`LANES`]. `strides` are the number of rows, then the
+    /// distances in bytes from one row to the next: of the uniforms, of each input, and of each output. The results of reductions
+    /// become uniforms. The number of rows and the pointers change.
     ///
     /// # Safety
     /// As for [`run`](Routine::run), for each row. The routine has a loop over rows. The uniforms of all rows may be written.
@@ -154,11 +154,11 @@ impl Routine {
         inputs: &mut [*mut u8],
         uniforms: *mut u8,
         outputs: &mut [*mut u8],
-        rows: &mut [isize],
+        strides: &mut [isize],
     ) {
-        debug_assert!(n > 0 && n.is_multiple_of(LANES) && rows.len() >= 2 + inputs.len() && self.starts[2] > 0);
+        debug_assert!(n > 0 && n.is_multiple_of(LANES) && strides.len() >= 2 + inputs.len() && self.starts[2] > 0);
         // SAFETY: the caller's contract.
-        unsafe { self.call(2, n, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), rows) };
+        unsafe { self.call(2, n, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), strides) };
     }
 
     /// Runs the code over `n` elements.
@@ -240,7 +240,7 @@ impl Routine {
         inputs: *const *mut u8,
         uniforms: *const u8,
         outputs: *const *mut u8,
-        rows: &mut [isize],
+        strides: &mut [isize],
     ) {
         const FEW: usize = 16;
         let mut few = [const { MaybeUninit::<Line>::uninit() }; FEW];
@@ -256,7 +256,7 @@ impl Routine {
         // contract.
         unsafe {
             let entry = std::mem::transmute::<*const u8, Entry>(self.pages.as_ptr().add(self.starts[which]));
-            entry(n, inputs, outputs, uniforms, slots.cast(), rows.as_mut_ptr());
+            entry(n, inputs, outputs, uniforms, slots.cast(), strides.as_mut_ptr());
         }
     }
 }

@@ -6,26 +6,26 @@
 use iced_x86::{Code, IcedError, Instruction, Register};
 
 use super::accumulator::Accumulator;
-use super::emit::{ELEMENT, Emitter, INPUTS, OUTPUTS, Operand, ROWS, RUN_END, SAVED_ROWS, UNIFORMS, half, memory};
+use super::emit::{ELEMENT, Emitter, INPUTS, KEPT_STRIDES, OUTPUTS, Operand, RUN_END, STRIDES, UNIFORMS, half, memory};
 use super::form::{Op, Width};
 use super::x86::{mask, variants, vector};
 use crate::reduce::rows::LANES;
 use crate::runtime::simd::Level;
 
-/// The positions in what the code reads about rows: the number of rows, the distance in bytes between the uniforms of two rows, and
-/// those between two rows of each input and each output.
+/// The row strides are an array of integers. First comes the number of rows, then the stride of the uniforms, then those of the inputs
+/// and outputs. A stride is the distance in bytes from one row to the next.
 const NUMBER: usize = 0;
-const UNIFORM_STEP: usize = 1;
-const FIRST_STEP: usize = 2;
+const OF_UNIFORMS: usize = 1;
+const OF_OPERANDS: usize = 2;
 
 /// The comparison of two numbers that tells whether one of them is NaN.
 const IS_UNORDERED: Operand = Operand::Immediate(3);
 
 impl Emitter<'_> {
-    /// The start of the loop over rows. All totals are the results for no elements.
+    /// Begins the loop over rows. The totals of a row begin as the results for no elements.
     pub(super) fn begin_rows(&mut self) -> Result<(), IcedError> {
-        self.emit(Code::Push_r64, &[Operand::Register(SAVED_ROWS)])?;
-        self.emit(Code::Mov_r64_rm64, &[Operand::Register(SAVED_ROWS), Operand::Register(ROWS)])?;
+        self.emit(Code::Push_r64, &[Operand::Register(KEPT_STRIDES)])?;
+        self.emit(Code::Mov_r64_rm64, &[Operand::Register(KEPT_STRIDES), Operand::Register(STRIDES)])?;
         self.tops[2] = self.ip;
         for accumulator in self.accumulators.iter().filter(|a| a.runs().is_some()) {
             let helper = self.helper(accumulator);
@@ -37,22 +37,22 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The end of the loop over rows. There are so many inputs.
+    /// Ends the loop over rows. `inputs` is the number of inputs.
     pub(super) fn end_rows(&mut self, inputs: usize) -> Result<(), IcedError> {
         for accumulator in self.accumulators {
             self.fold(accumulator)?;
         }
-        let item = |position: usize| memory(SAVED_ROWS, 8 * position as i64);
-        let step = Operand::Register(ELEMENT);
+        let item = |position: usize| memory(KEPT_STRIDES, 8 * position as i64);
+        let stride = Operand::Register(ELEMENT);
         for (pointers, k) in std::mem::take(&mut self.operands) {
-            let first = if pointers == INPUTS { FIRST_STEP } else { FIRST_STEP + inputs };
-            self.emit(Code::Mov_r64_rm64, &[step, item(first + k)])?;
-            self.emit(Code::Add_rm64_r64, &[memory(pointers, 8 * k as i64), step])?;
+            let first = if pointers == INPUTS { OF_OPERANDS } else { OF_OPERANDS + inputs };
+            self.emit(Code::Mov_r64_rm64, &[stride, item(first + k)])?;
+            self.emit(Code::Add_rm64_r64, &[memory(pointers, 8 * k as i64), stride])?;
         }
-        self.emit(Code::Add_r64_rm64, &[Operand::Register(UNIFORMS), item(UNIFORM_STEP)])?;
+        self.emit(Code::Add_r64_rm64, &[Operand::Register(UNIFORMS), item(OF_UNIFORMS)])?;
         self.emit(Code::Dec_rm64, &[item(NUMBER)])?;
         self.encode(&Instruction::with_branch(Code::Jne_rel32_64, self.tops[2])?)?;
-        self.emit(Code::Pop_r64, &[Operand::Register(SAVED_ROWS)])
+        self.emit(Code::Pop_r64, &[Operand::Register(KEPT_STRIDES)])
     }
 
     /// The vectors of totals in memory.

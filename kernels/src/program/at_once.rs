@@ -20,14 +20,15 @@ pub(super) enum Way<'a> {
 pub(super) struct RowsCall<'a> {
     plan: &'a Plan,
     inputs: usize,
-    /// The pointers to the operands in the first row, and those among them that a block does not move: they are in buffers.
+    /// The pointers to the operands of the next block, and the operands in buffers, which each block uses again.
     data: SmallVec<[*mut u8; 16]>,
     buffers: SmallVec<[(usize, *mut u8); 8]>,
-    /// What the loop over rows needs.
-    rows: SmallVec<[isize; 18]>,
+    /// The row strides, after the number of rows.
+    strides: SmallVec<[isize; 18]>,
     /// The columns that are uniforms, and those that are results.
     read: SmallVec<[usize; 8]>,
     written: SmallVec<[usize; 8]>,
+    /// The memory of the totals, to which the last pointers lead.
     _totals: Vec<Line>,
 }
 
@@ -48,11 +49,11 @@ impl<'a> Way<'a> {
             return Way::RowByRow;
         }
         let places = run.places(part);
-        let mut rows = SmallVec::from_slice(&[0, (run.width * size_of::<T>()) as isize]);
-        rows.extend_from_slice(&places.steps);
+        let mut strides = SmallVec::from_slice(&[0, (run.width * size_of::<T>()) as isize]);
+        strides.extend_from_slice(&places.steps);
         let (mut data, mut buffers) = (places.data, SmallVec::new());
         for (at, slot) in part.inputs.iter().chain(&part.outputs).enumerate() {
-            if !run.is_argument(*slot) {
+            if !matches!(slot, Slot::Input(_) | Slot::Output(_)) {
                 buffers.push((at, data[at]));
             }
         }
@@ -69,7 +70,7 @@ impl<'a> Way<'a> {
             inputs: part.inputs.len(),
             data,
             buffers,
-            rows,
+            strides,
             read,
             written,
             _totals: totals,
@@ -86,10 +87,10 @@ impl<T: Tile + Computed> Run<'_, T> {
     pub(super) unsafe fn at_once(&mut self, call: Option<&mut RowsCall<'_>>, rest: &[(Reduction, Slot, Slot)]) {
         if let Some(call) = call {
             self.move_numbers(&call.read, |number, column| *number = *column);
-            call.rows[0] = self.rows as isize;
+            call.strides[0] = self.rows as isize;
             let (inputs, outputs) = call.data.split_at_mut(call.inputs);
             // SAFETY: by contract; all rows have numbers. The code moves the pointers to the next block.
-            unsafe { call.plan.run_rows(self.n, inputs, &mut self.numbers, outputs, &mut call.rows) };
+            unsafe { call.plan.run_rows(self.n, inputs, &mut self.numbers, outputs, &mut call.strides) };
             call.buffers.iter().for_each(|(at, first)| call.data[*at] = *first);
             self.move_numbers(&call.written, |number, column| *column = *number);
         }

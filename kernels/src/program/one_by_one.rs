@@ -255,16 +255,6 @@ impl<T: Tile + Computed> Run<'_, T> {
         }
     }
 
-    /// Whether the elements of a slot are those of an argument, not in a buffer.
-    pub(super) fn is_argument(&self, slot: Slot) -> bool {
-        match slot {
-            Slot::Input(k) => !self.copied[k],
-            Slot::Output(_) => true,
-            Slot::Array(k) => k < self.lent.len(),
-            _ => false,
-        }
-    }
-
     /// The size of an element in bytes.
     fn size_of(&self, slot: Slot) -> usize {
         match slot {

@@ -223,8 +223,8 @@ impl Plan {
         false
     }
 
-    /// Runs the plan over several rows of `n` elements, a positive multiple of [`LANES`]. `rows` are the number of rows, the distance in
-    /// bytes between the uniforms of two rows, and those between two rows of each input and each output. The results of reductions
+    /// Runs the plan over several rows of `n` elements, a positive multiple of [`LANES`]. `strides` are the number of rows, then the
+    /// distances in bytes from one row to the next: of the uniforms, of each input, and of each output. The results of reductions
     /// become uniforms. The number of rows and the pointers change.
     ///
     /// # Safety
@@ -235,13 +235,13 @@ impl Plan {
         inputs: &mut [*mut u8],
         uniforms: &mut [T],
         outputs: &mut [*mut u8],
-        rows: &mut [isize],
+        strides: &mut [isize],
     ) {
         // If the level has changed, the code of another level still runs.
         #[cfg(target_arch = "x86_64")]
         if let Some(routine) = self.routines.of::<T>(self).or_else(|| self.routines.any::<T>()) {
             // SAFETY: the caller's contract.
-            unsafe { routine.run_rows(n, inputs, uniforms.as_mut_ptr().cast(), outputs, rows) };
+            unsafe { routine.run_rows(n, inputs, uniforms.as_mut_ptr().cast(), outputs, strides) };
         }
     }
 

@@ -65,7 +65,7 @@ pub(super) struct Recorder {
     pub first_node: u64,
     /// Births in bodies that are recorded as one call. Unless they are results, a graph cannot have their tensors.
     hidden: Vec<Range<u64>>,
-    /// What a run with a batch needs besides the graph.
+    /// The histories of values, for a run with a batch.
     pub histories: Option<Histories>,
     /// Whether the graph is for another process.
     pub(super) is_portable: bool,

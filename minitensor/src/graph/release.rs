@@ -91,10 +91,10 @@ impl Recorder {
             }
         }
         for (memory, ids) in unused {
-            // Without this, another tensor at the same address would be taken for the value.
             let Ok(empty) = ids.iter().map(|id| self.held[id.at()].meta()).collect::<Result<Vec<Tensor>, _>>() else {
                 continue;
             };
+            // Otherwise, a later tensor at this address would be taken for the value.
             self.memories.remove(&memory);
             for (id, empty) in ids.into_iter().zip(empty) {
                 let held = std::mem::replace(&mut self.held[id.at()], empty);
