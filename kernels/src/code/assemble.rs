@@ -194,7 +194,7 @@ impl Assembler<'_> {
     /// `±(a · b) ± c`. The instruction replaces an operand: one that is not used again, or a copy of one.
     fn mul_add(&mut self, id: Id, (minus, less): (bool, bool), [a, b, c]: [Id; 3]) -> Result<(), IcedError> {
         for x in [a, b, c] {
-            if !self.is_constant(x) {
+            if !self.is_constant(x) && !self.is_read_once(x) {
                 self.register(x)?;
             }
         }
@@ -246,6 +246,7 @@ impl Assembler<'_> {
         let first = self.form.outputs.len() - self.emitter.accumulators.len();
         if let Some(accumulator) = k.checked_sub(first) {
             match self.emitter.place(accumulator, self.copy) {
+                Operand::Register(_) if self.in_place(id).is_some() => {}
                 Operand::Register(register) => self.emitter.load(Operand::Register(register), value)?,
                 place => self.emitter.store(place, value)?,
             }
@@ -263,6 +264,18 @@ impl Assembler<'_> {
         Some(self.emitter.place((k as usize).checked_sub(self.first_accumulator)?, self.copy))
     }
 
+    /// The register of the accumulator that a node replaces, if nothing else uses the node, and nothing later the accumulator.
+    fn in_place(&self, id: Id) -> Option<Operand> {
+        let first = self.form.outputs.len() - self.emitter.accumulators.len();
+        let &[output] = self.uses[id as usize].as_slice() else { return None };
+        let k = (output as usize).checked_sub(self.form.nodes.len() + first)?;
+        let is_own =
+            |node: &Node| matches!(node.op, Op::Input(input, _) if input as usize == self.first_accumulator + k);
+        let own = self.form.nodes.iter().position(is_own)?;
+        let place = self.emitter.place(k, self.copy);
+        (self.uses[own].last() == Some(&id)).then_some(place).filter(|place| matches!(place, Operand::Register(_)))
+    }
+
     /// Loads a node without operands.
     fn leaf(&mut self, to: Operand, id: Id) -> Result<(), IcedError> {
         match self.accumulator(id) {
@@ -273,6 +286,13 @@ impl Assembler<'_> {
 
     fn is_constant(&self, id: Id) -> bool {
         matches!(self.form.nodes[id as usize].op, Op::Constant(_))
+    }
+
+    /// Whether a node is an input that no instruction has loaded and only this one reads.
+    fn is_read_once(&self, id: Id) -> bool {
+        let Op::Input(k, Storage::Own) = self.form.nodes[id as usize].op else { return false };
+        let is_loaded = self.place(id).register.is_some();
+        (k as usize) < self.first_accumulator && !is_loaded && self.is_last_use(id)
     }
 
     /// The position of a constant in memory.
@@ -341,7 +361,7 @@ impl Assembler<'_> {
 
     /// A node in a register, which is kept until the end of the instruction.
     fn register(&mut self, id: Id) -> Result<Operand, IcedError> {
-        if let Some(Operand::Register(register)) = self.accumulator(id) {
+        if let Some(Operand::Register(register)) = self.accumulator(id).or_else(|| self.in_place(id)) {
             return Ok(Operand::Register(register));
         }
         let is_mask = self.is_mask(id);
@@ -366,6 +386,7 @@ impl Assembler<'_> {
         match (register, self.constant(id), slot) {
             (None, Some(at), _) => Ok(self.emitter.constant(at)),
             (None, _, Some(slot)) if !self.is_mask(id) => Ok(self.emitter.slot(slot)),
+            (None, ..) if self.is_read_once(id) => self.emitter.input(&self.form.nodes[id as usize], self.copy),
             _ => self.register(id),
         }
     }
@@ -374,6 +395,9 @@ impl Assembler<'_> {
     fn result(&mut self, id: Id, operands: &[Id]) -> Result<Operand, IcedError> {
         self.unpin();
         self.release(operands);
+        if let Some(place) = self.in_place(id) {
+            return Ok(place);
+        }
         let is_mask = self.is_mask(id);
         let register = self.take((id, self.copy), is_mask)?;
         Ok(self.named(id, register))

@@ -257,6 +257,12 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// The current elements of an input that is stored as numbers of the program.
+    pub fn input(&mut self, node: &Node, copy: usize) -> Result<Operand, IcedError> {
+        let Op::Input(k, storage) = node.op else { return Ok(self.constant(0)) };
+        self.element(INPUTS, k as usize, storage.step(node.width as usize), copy)
+    }
+
     /// The register with the start of an input or output.
     fn start_of(&mut self, pointers: Register, k: usize) -> Result<Register, IcedError> {
         let last = STARTS.len() - 1;

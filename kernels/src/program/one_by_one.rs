@@ -15,10 +15,12 @@ use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
 use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, reduced};
 use crate::runtime::stop::filled;
-use crate::runtime::threads::parallel_for;
+use crate::runtime::threads::{few_chunks, parallel_for};
 
 /// The fewest elements of a row for which each stage is called row by row.
 const LONG: usize = 256;
+/// The number of long rows in a block if one stage goes through their elements.
+const ROWS_OF_ONE_PASS: usize = 256;
 /// The fewest sections of a row for a thread.
 const SECTIONS_OF_THREAD: usize = 4;
 
@@ -45,8 +47,9 @@ impl RowPlan {
             return;
         }
         let is_long = n >= LONG || rows == 1;
-        let together = (BLOCK / n.max(1)).clamp(1, rows);
         let stages = if is_long { self.uniform() } else { self.repeated() };
+        let is_one_pass = is_long && stages.are_one_pass();
+        let together = if is_one_pass { ROWS_OF_ONE_PASS } else { BLOCK / n.max(1) }.clamp(1, rows);
         let (per_row, attributes) = uniforms.split_at(self.per_row());
         // SAFETY: the caller's contract.
         let mut numbers = unsafe { uniforms_of(attributes, n) };
@@ -112,6 +115,19 @@ impl RowPlan {
 }
 
 impl RowPlan {
+    /// Whether one call of machine code reduces several rows of `n` elements to numbers.
+    pub fn reduces_at_once<T: Tile>(&self, n: usize) -> bool {
+        let stages = self.uniform();
+        let has_loop = |part: &Part| part.plan.has_loop_over_rows::<T>();
+        let is_at_once = |stage: &Stage| {
+            stage.elements.is_none() && stage.sums.as_ref().map_or(stage.reductions.is_empty(), |s| has_loop(&s.part))
+        };
+        n.is_multiple_of(LANES)
+            && (LONG..=SECTION).contains(&n)
+            && stages.are_one_pass()
+            && stages.all.iter().all(is_at_once)
+    }
+
     /// The outputs whose memory the first arrays of long rows use, until the last stage replaces their elements. Machine code reads an
     /// element before it writes one.
     fn outputs_lent<T: Tile>(&self) -> SmallVec<[usize; 2]> {
@@ -397,7 +413,8 @@ impl<T: Tile + Computed> Run<'_, T> {
         let (n, width) = (self.n, kinds.len());
         let mut results: Vec<T> = filled(T::ZERO, n.div_ceil(SECTION) * width);
         let (run, to) = (Shared(self), Pointer(results.as_mut_ptr()));
-        parallel_for(n.div_ceil(SECTION), SECTIONS_OF_THREAD, |sections| {
+        let sections = n.div_ceil(SECTION);
+        parallel_for(sections, SECTIONS_OF_THREAD.max(few_chunks(sections)), |sections| {
             let (run, mut accumulators) = (run.get(), Accumulators::new());
             let places = sums.map(|sums| run.places(&sums.part));
             for section in sections {

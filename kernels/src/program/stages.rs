@@ -221,6 +221,15 @@ impl Stages {
     }
 }
 
+impl Stages {
+    /// Whether only one stage goes through the elements of rows, and needs no memory for them.
+    pub fn are_one_pass(&self) -> bool {
+        let is_pass =
+            |stage: &&Stage| stage.elements.is_some() || !stage.reductions.is_empty() || !stage.functions.is_empty();
+        self.arrays == 0 && !self.positions && self.all.iter().filter(is_pass).count() <= 1
+    }
+}
+
 /// Whether elements of these stages are computed from a slot, or reduced from it.
 fn is_read(stages: &[Stage], slot: Slot) -> bool {
     let reads = |part: &Part| part.inputs.contains(&slot);
@@ -398,7 +407,7 @@ impl<'a> Split<'a> {
         kept
     }
 
-    /// The elements of a stage with accumulators. `None` if there is nothing to gain.
+    /// The elements of a stage with accumulators. `None` if nothing is reduced to a number.
     fn sums(&mut self, all: &[Stage], at: usize, before: Before) -> Result<Option<Sums>, Malformed> {
         let Before { slots, roots, reductions } = before;
         let (stage, later) = (&all[at], &all[at + 1..]);
@@ -410,8 +419,7 @@ impl<'a> Split<'a> {
             matches!(slot, Slot::Output(_)) || is_running(slot) || stage.takes_row(slot) || is_read(later, slot)
         };
         let stored: Vec<(Id, Slot)> = roots.iter().copied().filter(|(_, slot)| is_stored(*slot)).collect();
-        // A reduction of an input alone reads it once anyway.
-        if sums.is_empty() || roots.is_empty() && sums.len() == 1 {
+        if sums.is_empty() {
             return Ok(None);
         }
         self.slots = slots;

@@ -60,6 +60,13 @@ pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     }
 }
 
+/// The size of a chunk with which every thread gets several chunks of a loop over `n` indices, but no more than it needs: between two chunks
+/// a thread waits for memory. It depends on the number of threads, so it suits loops whose results do not depend on the chunks.
+pub fn few_chunks(n: usize) -> usize {
+    const OF_THREAD: usize = 8;
+    n / (OF_THREAD * num_threads())
+}
+
 fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let size = grain.max(1).max(n.div_ceil(MAX_CHUNKS));
     let chunks = n.div_ceil(size);

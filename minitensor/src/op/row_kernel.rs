@@ -236,6 +236,15 @@ impl RowKernel {
         }
     }
 
+    /// Whether one call of machine code reduces several rows of `n` elements to numbers.
+    pub fn reduces_at_once(&self, dtype: DType, n: usize) -> bool {
+        match dtype {
+            DType::F32 => self.plan.reduces_at_once::<f32>(n),
+            DType::F64 => self.plan.reduces_at_once::<f64>(n),
+            _ => false,
+        }
+    }
+
     /// The plan for rows that are stored in these ways, if it is machine code for `f32`. There is a storage for each input and output of
     /// the op; that of an argument without rows is [`Storage::Own`].
     pub fn stored(&self, storage: &[Storage]) -> Option<Arc<RowPlan>> {

@@ -1,7 +1,7 @@
 //! Signals, such as that of Ctrl-C, during long computations.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use minitensor::{Error, interrupt};
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 thread_local! {
     /// True if Python handles signals on this thread.
     static IS_MAIN: Cell<bool> = const { Cell::new(false) };
-    static LAST_CHECK: Cell<Option<Instant>> = const { Cell::new(None) };
+    static LAST_CHECK: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
 pub fn install(py: Python<'_>) -> Result<()> {
@@ -38,9 +38,9 @@ fn poll() -> minitensor::Result<()> {
     if !IS_MAIN.get() {
         return Ok(());
     }
-    let now = Instant::now();
+    let now = now();
     let is_due = LAST_CHECK.with(|last| match last.get() {
-        Some(before) if now.duration_since(before) < INTERVAL => false,
+        Some(before) if now.saturating_sub(before) < INTERVAL => false,
         _ => {
             last.set(Some(now));
             true
@@ -54,4 +54,21 @@ fn poll() -> minitensor::Result<()> {
         py.check_signals()
     };
     gil::attach(check).map_err(|e| Error::from(Exception(e)))
+}
+
+/// The time since some start. Loops read it often, so it is that of the last tick, a few milliseconds ago: an exact time would also wait for
+/// all earlier loads.
+#[cfg(target_os = "linux")]
+fn now() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: every Linux has this clock, and the place for the time is valid.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The time since the first call.
+#[cfg(not(target_os = "linux"))]
+fn now() -> Duration {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed()
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
 use minitensor_kernels::program::{RowPlan, Storage};
-use minitensor_kernels::threads::{num_threads, parallel_for};
+use minitensor_kernels::threads::{few_chunks, num_threads, parallel_for};
 use smallvec::SmallVec;
 
 use self::buffers::Buffers;
@@ -110,7 +110,11 @@ pub fn run(
         && outputs.iter().all(Option::is_some)
         && operands.iter().flatten().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
     let is_special = of_halves.is_none() && (is_side_by_side || are_few || has_half_rows);
-    let assembled = if is_special { assembled(op, dtype, program) } else { None };
+    let row = operands.iter().flatten().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
+    let may_reduce =
+        of_halves.is_none() && cells * row >= FEWEST_STORED && !operands.iter().flatten().any(|o| o.packed);
+    let assembled = if is_special || may_reduce { assembled(op, dtype, program) } else { None };
+    let assembled = assembled.filter(|rows| is_special || rows.reduces_at_once(dtype, row));
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),
@@ -171,6 +175,9 @@ pub fn run(
     };
     let together = group(&operands, cells);
     grain = grain.max(together.unwrap_or(1));
+    if !sums_any {
+        grain = grain.max(few_chunks(cells));
+    }
     let together = together.unwrap_or_else(|| (BREATH / work).max(1));
     let mut sums = Vec::new();
     for (k, t) in parts {
@@ -388,7 +395,9 @@ impl Cells<'_> {
                     unsafe { o.transfer(places(o, *offset), buffer.as_mut_ptr().cast(), count, true) }
                 }
             }
-            crate::interrupt::check()?;
+            if cell > range.start {
+                crate::interrupt::check()?;
+            }
             let beside = [count as isize];
             let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut *buffers) {

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use minitensor_kernels::copy_plane;
 use minitensor_kernels::memory::Line;
 use minitensor_kernels::program::Storage;
-use minitensor_kernels::threads::parallel_for;
+use minitensor_kernels::threads::{few_chunks, parallel_for};
 use num_complex::Complex;
 use smallvec::SmallVec;
 
@@ -20,6 +20,8 @@ use crate::tensor::{Shape, Tensor, copy_elements};
 const TILE: usize = 2048;
 /// The fewest elements for a thread, in a compiled loop.
 pub const GRAIN: usize = 32 * 1024;
+/// The number of elements after which a loop checks for interrupts.
+const BREATH: usize = 1 << 20;
 /// Rows of at least this length are computed one by one, in place.
 const ROW: usize = 64;
 /// Rows of at least this length are computed with one element of an operand that has one for each row.
@@ -114,7 +116,9 @@ pub fn run(
     let (run, grain) = (stored.as_deref().unwrap_or(kernel.run), kernel.grain);
     let space = Space::new(sizes, operands, inputs.len(), run, grain);
     let failure = Mutex::new(None);
-    parallel_for(space.blocks(), grain.div_ceil(space.rows * space.columns), |blocks| {
+    let (blocks, size) = (space.blocks(), space.rows * space.columns);
+    let chunk = grain.div_ceil(size).max(few_chunks(blocks).min(BREATH / size));
+    parallel_for(blocks, chunk, |blocks| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
