@@ -124,3 +124,24 @@ def test_rows_along_any_axis(shape, dtype):
             np.testing.assert_array_equal(
                 result, np.asarray(expected.astype(mt.float64)), err_msg=f"{name}, axis {axis}"
             )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min"])
+@pytest.mark.parametrize("length", [256, 320, 704, 704 + 13])
+def test_many_rows_are_reduced_like_each_alone(name, length, dtype):
+    rng = np.random.default_rng(length)
+    rows = rng.standard_normal((600, length)).astype(dtype)
+    rows[3, 5], rows[4, 7], rows[5, :] = np.nan, np.inf, -0.0
+    x, reduce = mt.Tensor(rows), getattr(mt.ops, name)
+    each = np.array([np.asarray(reduce(x[k])) for k in range(len(rows))])
+    bits = f"u{rows.itemsize}"
+
+    def same(got):
+        got = np.asarray(got)
+        return (got.view(bits) == each.view(bits)) | (np.isnan(got) & np.isnan(each))
+
+    assert same(reduce(x, axis=-1)).all()
+    # Every other row.
+    twice = mt.Tensor(np.repeat(rows, 2, axis=0))[::2]
+    assert same(reduce(twice, axis=-1)).all()

@@ -13,7 +13,7 @@ use super::tile::Shared;
 use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
-use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, reduced};
+use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, add_rest, reduced};
 use crate::runtime::stop::filled;
 use crate::runtime::threads::{few_chunks, parallel_for};
 
@@ -350,10 +350,11 @@ impl<T: Tile + Computed> Run<'_, T> {
         let kinds = sums.reductions.iter().map(|(reduction, _)| *reduction);
         let (mut read, mut written) = (SmallVec::<[*const u8; 16]>::new(), SmallVec::<[*mut u8; 16]>::new());
         accumulators.reduce(elements.len(), kinds, |start, len, lanes| {
+            let has_block = start > 0;
             let start = elements.start + start;
             if len < LANES {
                 // SAFETY: by contract.
-                return unsafe { self.sum_rest(stage, start..start + len, lanes) };
+                return unsafe { self.sum_rest(stage, start..start + len, has_block, lanes) };
             }
             read.clear();
             written.clear();
@@ -365,18 +366,18 @@ impl<T: Tile + Computed> Run<'_, T> {
         })
     }
 
-    /// Computes fewer elements of a row than there are lanes, and adds them to these.
+    /// Computes fewer elements of a row than there are lanes, and adds them to these. `has_block`: this thread has computed at least as
+    /// many elements before them. Some of these are computed again, since a whole block is faster.
     ///
     /// # Safety
     /// As for [`RowPlan::run`].
-    unsafe fn sum_rest(&self, stage: &Stage, elements: Range<usize>, lanes: &mut [Lanes<T>]) {
-        // SAFETY: by contract; arrays have room for the row.
-        unsafe { self.compute_some(stage, elements.clone()) };
+    unsafe fn sum_rest(&self, stage: &Stage, elements: Range<usize>, has_block: bool, lanes: &mut [Lanes<T>]) {
+        let start = if has_block { elements.end - LANES } else { elements.start };
+        // SAFETY: by contract; arrays have room for the row. A stage with reductions replaces none of its operands.
+        unsafe { self.compute_some(stage, start..elements.end) };
         for ((reduction, from, _), lanes) in stage.reductions_to_numbers().zip(lanes) {
             // SAFETY: the elements have been computed.
-            for (lane, x) in lanes.iter_mut().zip(unsafe { self.elements(*from, elements.clone()) }) {
-                *lane = reduction.combine(*lane, reduction.combine(reduction.identity(), *x));
-            }
+            add_rest(lanes, unsafe { self.elements(*from, elements.clone()) }, *reduction);
         }
     }
 

@@ -69,3 +69,17 @@ clones! {
         by_kind!(kind, fold(lanes))
     }
 }
+
+#[inline(always)]
+fn with_rest<T: Computed>(lanes: &mut Lanes<T>, rest: &[T], kind: Reduction) {
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane = kind.combine(*lane, kind.combine(kind.identity(), *x));
+    }
+}
+
+clones! {
+    /// Combines fewer elements than there are lanes with these: the last run of a section.
+    pub(crate) <[T]> fn add_rest(lanes: &mut Lanes<T>, rest: &[T], kind: Reduction) -> () where [T: Computed] if [T::FOR_EACH_LEVEL] {
+        by_kind!(kind, with_rest(lanes, rest))
+    }
+}

@@ -37,7 +37,7 @@ pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
 #[cfg(feature = "engine")]
 pub(crate) use {
-    accumulators::Accumulators,
+    accumulators::{Accumulators, add_rest},
     reduced::{by_kind, reduced},
     sweep::{LANES, Lanes, Sections},
 };
