@@ -16,7 +16,7 @@ use crate::memory::copy::Pointer;
 use crate::memory::zeros;
 use crate::number::scalar::{Machine, Num};
 use crate::runtime::simd::clones;
-use crate::runtime::threads::{few_chunks, parallel_for};
+use crate::runtime::threads::parallel_for;
 
 /// The minimum number of bytes per thread.
 const GRAIN: usize = 64 * 1024;
@@ -83,7 +83,7 @@ fn for_blocks(
     work: impl Fn(Range<usize>, &[i64]) + Sync,
 ) -> Result<(), IndexError> {
     let failed = Mutex::new(None::<(usize, i64)>);
-    parallel_for(index.len(), grain.max(few_chunks(index.len())), |range| {
+    parallel_for(index.len(), grain, |range| {
         let mut memory = [const { MaybeUninit::uninit() }; BLOCK];
         for start in range.clone().step_by(BLOCK) {
             let block = start..range.end.min(start + BLOCK);
