@@ -74,7 +74,12 @@ impl Emitter<'_> {
         self.emit(Code::Lea_r64_m, &[end, memory(ELEMENT, (RUN * LANES) as i64)])?;
         self.emit(Code::Cmp_rm64_r64, &[end, count])?;
         self.emit(Code::Cmova_r64_rm64, &[end, count])?;
-        for accumulator in all.iter().filter(|a| a.runs().is_some()) {
+        self.begin_run()
+    }
+
+    /// Begins the sums and products of a run.
+    pub(super) fn begin_run(&mut self) -> Result<(), IcedError> {
+        for accumulator in self.accumulators.iter().filter(|a| a.runs().is_some()) {
             self.begin_accumulator(accumulator)?;
         }
         Ok(())
@@ -99,16 +104,25 @@ impl Emitter<'_> {
 
     /// The end of a run, and of the loop over all runs.
     pub(super) fn end_runs(&mut self) -> Result<(), IcedError> {
-        let all = self.accumulators;
-        if all.is_empty() {
+        if self.accumulators.is_empty() {
             return Ok(());
         }
-        for accumulator in all.iter().filter(|a| a.runs().is_some()) {
+        self.end_run()?;
+        self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(COUNT)])?;
+        self.encode(&Instruction::with_branch(Code::Jb_rel32_64, self.tops[0])?)
+    }
+
+    /// Adds the sums and products of a run to the totals.
+    pub(super) fn end_run(&mut self) -> Result<(), IcedError> {
+        for accumulator in self.accumulators.iter().filter(|a| a.runs().is_some()) {
             self.end_accumulator(accumulator)?;
         }
-        self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(COUNT)])?;
-        self.encode(&Instruction::with_branch(Code::Jb_rel32_64, self.tops[0])?)?;
-        for accumulator in all.iter().filter(|a| a.runs().is_none()) {
+        Ok(())
+    }
+
+    /// Stores the extrema of all elements.
+    pub(super) fn end_extrema(&mut self) -> Result<(), IcedError> {
+        for accumulator in self.accumulators.iter().filter(|a| a.runs().is_none()) {
             self.end_accumulator(accumulator)?;
         }
         Ok(())

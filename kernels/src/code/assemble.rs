@@ -13,8 +13,10 @@ use super::accumulator::{Accumulator, Place};
 use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
 use super::form::{Form, Id, Node, Op, Output, Width};
 use super::registers::{Registers, Value};
+use super::tail::MASKS_FOR_VALUES;
 use super::x86::{Fused, fused, immediate, mask, variants, vector};
 use crate::program::Storage;
+use crate::reduce::rows::LANES;
 use crate::runtime::simd::Level;
 
 /// The machine code of a loop.
@@ -65,7 +67,7 @@ pub fn assemble(
         vectors: Registers::new(0, first_kept),
         first_accumulator: inputs - accumulators.len(),
         // K0 stands for no mask.
-        masks: Registers::new(1, 8),
+        masks: Registers::new(1, if shape.has_tail { MASKS_FOR_VALUES } else { 8 }),
         places: vec![Held::default(); end * shape.copies],
         slots: vec![true; 1 + taken],
         vacated: vec![],
@@ -84,22 +86,12 @@ pub fn assemble(
         }
     }
     assembler.emitter.begin(&read, first_output)?;
-    for group in 0..shape.groups {
-        assembler.emitter.group = group;
-        for at in 0..end {
-            assembler.at = at as u32;
-            for copy in 0..shape.copies {
-                assembler.copy = copy;
-                assembler.node(at as Id)?;
-            }
-        }
-        for (k, output) in outputs.iter().enumerate() {
-            assembler.at = (end + k) as u32;
-            for copy in 0..shape.copies {
-                assembler.copy = copy;
-                assembler.output(k, *output)?;
-            }
-        }
+    assembler.block(outputs, shape.groups)?;
+    assembler.emitter.end_blocks()?;
+    if shape.has_tail {
+        assembler.emitter.begin_tail()?;
+        assembler.block(outputs, LANES / shape.lanes / shape.copies)?;
+        assembler.emitter.end_tail()?;
     }
     Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end(first_input)? })
 }
@@ -131,6 +123,29 @@ struct Assembler<'a> {
 }
 
 impl Assembler<'_> {
+    /// Computes some groups of vectors.
+    fn block(&mut self, outputs: &[Output], groups: usize) -> Result<(), IcedError> {
+        let end = self.form.nodes.len();
+        for group in 0..groups {
+            self.emitter.group = group;
+            for at in 0..end {
+                self.at = at as u32;
+                for copy in 0..self.emitter.shape.copies {
+                    self.copy = copy;
+                    self.node(at as Id)?;
+                }
+            }
+            for (k, output) in outputs.iter().enumerate() {
+                self.at = (end + k) as u32;
+                for copy in 0..self.emitter.shape.copies {
+                    self.copy = copy;
+                    self.output(k, *output)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Computes a node. Inputs, constants and uniforms are loaded at their uses.
     fn node(&mut self, id: Id) -> Result<(), IcedError> {
         self.begin();
@@ -194,7 +209,7 @@ impl Assembler<'_> {
     /// `±(a · b) ± c`. The instruction replaces an operand: one that is not used again, or a copy of one.
     fn mul_add(&mut self, id: Id, (minus, less): (bool, bool), [a, b, c]: [Id; 3]) -> Result<(), IcedError> {
         for x in [a, b, c] {
-            if !self.is_constant(x) && !self.is_read_once(x) {
+            if !self.is_constant(x) && self.read_once(x).is_none() {
                 self.register(x)?;
             }
         }
@@ -223,7 +238,6 @@ impl Assembler<'_> {
             self.place_mut((id, self.copy)).register = register;
         } else {
             let second = self.register(second)?;
-            let third = self.operand(third)?;
             let old = if is_in_memory(self, replaced) { None } else { Some(self.register(replaced)?) };
             let register = self.take((id, self.copy), false)?;
             let out = self.named(id, register);
@@ -231,6 +245,8 @@ impl Assembler<'_> {
                 Some(old) => self.emitter.load(out, old)?,
                 None => self.leaf(out, replaced)?,
             }
+            // Last, because loading another operand may change the register with its start.
+            let third = self.operand(third)?;
             self.emitter.emit(code, &[out, second, third])?;
             self.release(&[a, b, c]);
         }
@@ -246,6 +262,7 @@ impl Assembler<'_> {
         let first = self.form.outputs.len() - self.emitter.accumulators.len();
         if let Some(accumulator) = k.checked_sub(first) {
             match self.emitter.place(accumulator, self.copy) {
+                place if self.emitter.is_tail => self.emitter.move_existing(place, value, width, self.copy)?,
                 Operand::Register(_) if self.in_place(id).is_some() => {}
                 Operand::Register(register) => self.emitter.load(Operand::Register(register), value)?,
                 place => self.emitter.store(place, value)?,
@@ -266,6 +283,10 @@ impl Assembler<'_> {
 
     /// The register of the accumulator that a node replaces, if nothing else uses the node, and nothing later the accumulator.
     fn in_place(&self, id: Id) -> Option<Operand> {
+        // A fused product replaces one of its own operands.
+        if self.emitter.is_tail || matches!(self.form.nodes[id as usize].op, Op::MulAdd { .. }) {
+            return None;
+        }
         let first = self.form.outputs.len() - self.emitter.accumulators.len();
         let &[output] = self.uses[id as usize].as_slice() else { return None };
         let k = (output as usize).checked_sub(self.form.nodes.len() + first)?;
@@ -288,11 +309,12 @@ impl Assembler<'_> {
         matches!(self.form.nodes[id as usize].op, Op::Constant(_))
     }
 
-    /// Whether a node is an input that no instruction has loaded and only this one reads.
-    fn is_read_once(&self, id: Id) -> bool {
-        let Op::Input(k, Storage::Own) = self.form.nodes[id as usize].op else { return false };
+    /// The input that a node is, if no instruction has loaded it and only this one reads it.
+    fn read_once(&self, id: Id) -> Option<usize> {
+        let Op::Input(k, Storage::Own) = self.form.nodes[id as usize].op else { return None };
         let is_loaded = self.place(id).register.is_some();
-        (k as usize) < self.first_accumulator && !is_loaded && self.is_last_use(id)
+        let is_read_once = !self.emitter.is_tail && !is_loaded && self.is_last_use(id);
+        Some(k as usize).filter(|k| is_read_once && *k < self.first_accumulator)
     }
 
     /// The position of a constant in memory.
@@ -386,8 +408,10 @@ impl Assembler<'_> {
         match (register, self.constant(id), slot) {
             (None, Some(at), _) => Ok(self.emitter.constant(at)),
             (None, _, Some(slot)) if !self.is_mask(id) => Ok(self.emitter.slot(slot)),
-            (None, ..) if self.is_read_once(id) => self.emitter.input(&self.form.nodes[id as usize], self.copy),
-            _ => self.register(id),
+            _ => match self.read_once(id) {
+                Some(k) => self.emitter.input(k, self.form.nodes[id as usize].width, self.copy),
+                None => self.register(id),
+            },
         }
     }
 

@@ -42,6 +42,8 @@ pub struct Shape {
     pub groups: usize,
     /// Whether the loop runs for several rows, one after the other.
     pub has_rows: bool,
+    /// Whether the code for the last elements of each row follows, if they are no whole block.
+    pub has_tail: bool,
 }
 
 impl Shape {
@@ -75,8 +77,12 @@ pub struct Emitter<'a> {
     pub shape: Shape,
     /// The position of each node that is a constant.
     pub constants: &'a [i64],
-    encoder: Encoder,
+    pub(super) encoder: Encoder,
     pub(super) ip: u64,
+    /// Whether the code for the last elements of a row is emitted.
+    pub(super) is_tail: bool,
+    /// The end of the instruction that skips it.
+    pub(super) skip: u64,
     /// The inputs and outputs, as an array of pointers and a position, whose start is in each of `STARTS`.
     started: [Option<(Register, usize)>; STARTS.len()],
     /// The current group of vectors.
@@ -96,6 +102,8 @@ impl<'a> Emitter<'a> {
             constants,
             encoder,
             ip: start,
+            is_tail: false,
+            skip: 0,
             started,
             group: 0,
             accumulators,
@@ -132,14 +140,19 @@ impl<'a> Emitter<'a> {
         self.emit(Code::Mov_r64_rm64, &[Operand::Register(STARTS[at]), memory(pointers, 8 * k as i64)])
     }
 
-    /// Ends the loop, and returns the code. `inputs` is the number of inputs.
-    pub fn end(mut self, inputs: usize) -> Result<Vec<u8>, IcedError> {
+    /// Ends the loops over blocks and runs.
+    pub fn end_blocks(&mut self) -> Result<(), IcedError> {
         let step = Operand::Immediate(self.shape.step() as u32);
         self.emit(Code::Add_rm64_imm32, &[Operand::Register(ELEMENT), step])?;
         let end = if self.accumulators.is_empty() { COUNT } else { RUN_END };
         self.emit(Code::Cmp_rm64_r64, &[Operand::Register(ELEMENT), Operand::Register(end)])?;
         self.encode(&Instruction::with_branch(Code::Jb_rel32_64, self.tops[1])?)?;
-        self.end_runs()?;
+        self.end_runs()
+    }
+
+    /// Ends the code, and returns it. `inputs` is the number of inputs.
+    pub fn end(mut self, inputs: usize) -> Result<Vec<u8>, IcedError> {
+        self.end_extrema()?;
         if self.shape.has_rows {
             self.end_rows(inputs)?;
         }
@@ -192,7 +205,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The instructions that load and store a register.
-    fn moves(&self, register: Register) -> [Code; 2] {
+    pub(super) fn moves(&self, register: Register) -> [Code; 2] {
         match register {
             r if r.is_k() => [Code::VEX_Kmovw_kr_km16, Code::VEX_Kmovw_m16_kr],
             r if r.is_zmm() => [Code::EVEX_Vmovups_zmm_k1z_zmmm512, Code::EVEX_Vmovups_zmmm512_k1z_zmm],
@@ -243,6 +256,9 @@ impl<'a> Emitter<'a> {
                     return self.broadcast(to, first, node.width);
                 }
                 let from = self.element(INPUTS, k, storage.step(size), copy)?;
+                if self.is_tail {
+                    return self.move_existing(to, from, node.width, copy);
+                }
                 if storage == Storage::Own { self.load(to, from) } else { self.load_half(to, from, storage) }
             }
             Op::Test(k) => {
@@ -258,9 +274,8 @@ impl<'a> Emitter<'a> {
     }
 
     /// The current elements of an input that is stored as numbers of the program.
-    pub fn input(&mut self, node: &Node, copy: usize) -> Result<Operand, IcedError> {
-        let Op::Input(k, storage) = node.op else { return Ok(self.constant(0)) };
-        self.element(INPUTS, k as usize, storage.step(node.width as usize), copy)
+    pub fn input(&mut self, k: usize, width: Width, copy: usize) -> Result<Operand, IcedError> {
+        self.element(INPUTS, k, width as usize, copy)
     }
 
     /// The register with the start of an input or output.
@@ -297,6 +312,7 @@ impl<'a> Emitter<'a> {
             Output::Truth => self.store_truth(to, value, helper),
             Output::Number(Storage::Float16) => self.store_float16(to, value),
             Output::Number(Storage::BFloat16) => self.store_lower(to, value, helper),
+            Output::Number(_) if self.is_tail => self.move_existing(to, value, width, copy),
             Output::Number(_) => self.store(to, value),
         }
     }
@@ -378,7 +394,7 @@ pub(super) fn half(register: Operand) -> Operand {
     }
 }
 
-fn instruction(code: Code, operands: &[Operand]) -> Result<Instruction, IcedError> {
+pub(super) fn instruction(code: Code, operands: &[Operand]) -> Result<Instruction, IcedError> {
     let mut instruction = Instruction::default();
     instruction.set_code(code);
     for (k, operand) in operands.iter().enumerate() {
@@ -398,7 +414,7 @@ fn instruction(code: Code, operands: &[Operand]) -> Result<Instruction, IcedErro
                 instruction.set_is_broadcast(is_broadcast);
             }
             Operand::Immediate(value) => {
-                let is_wide = code == Code::Add_rm64_imm32;
+                let is_wide = matches!(code, Code::Add_rm64_imm32 | Code::Test_rm64_imm32);
                 instruction.try_set_op_kind(k, if is_wide { OpKind::Immediate32to64 } else { OpKind::Immediate8 })?;
                 match is_wide {
                     true => instruction.set_immediate32to64(value.into()),

@@ -9,6 +9,7 @@
 //! | Half floats are widened when they are loaded, and rounded when they are stored | `halves.rs` |
 //! | Reductions are accumulated within a loop | `accumulator.rs` |
 //! | A loop over rows runs it for one row after the other | `rows.rs` |
+//! | The last elements of a row, if they are no whole block, have masks | `tail.rs` |
 //! | The instructions are encoded, by the crate `iced-x86` | `emit.rs` |
 //! | The code is written to pages of memory, which then become executable and are not writable any more | `routine.rs` |
 //!
@@ -26,6 +27,7 @@ mod number;
 mod registers;
 mod routine;
 mod rows;
+mod tail;
 mod x86;
 
 pub use form::{Op, Width, push, record};

@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::accumulator::Accumulator;
 use super::assemble::{Loop, assemble};
 use super::emit::{SLOT, Shape};
-use super::form::{Form, Op, Output, Width};
+use super::form::{Form, Node, Op, Output, Width};
 use super::lower::lower;
 use super::x86::vector_bytes;
 use crate::memory::Line;
@@ -32,6 +32,10 @@ pub struct Routine {
     starts: [usize; 3],
     /// The number of elements that an iteration of these loops processes.
     steps: [usize; 2],
+    /// The number of elements in a vector.
+    lanes: usize,
+    /// Whether the loop over rows also computes rows that are no multiple of [`LANES`].
+    has_tail: bool,
     /// The memory that the loops need for values.
     slots: usize,
 }
@@ -76,10 +80,17 @@ impl Routine {
         let lanes = vector_bytes(level) / widest;
         let reductions = &rows.reductions;
         let copies = copies(&lowered, level);
-        let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false };
+        let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false };
         // A row is a multiple of the lanes.
         let even = (1 << copies.ilog2()).min(LANES / lanes);
-        let mut shapes = vec![shape(copies), shape(1), Shape { has_rows: true, ..shape(even) }];
+        let is_own = |node: &Node| {
+            matches!(node.op, Op::Input(_, Storage::Own)) || !matches!(node.op, Op::Input(..) | Op::Test(_))
+        };
+        let has_tail = level == Level::Avx512
+            && lowered.nodes.iter().all(is_own)
+            && outputs.iter().all(|output| matches!(output, Output::Number(Storage::Own)))
+            && lowered.nodes.len() * LANES / lanes <= MOST_INSTRUCTIONS;
+        let mut shapes = vec![shape(copies), shape(1), Shape { has_rows: true, has_tail, ..shape(even) }];
         if !reductions.is_empty() {
             // An iteration adds to each lane once.
             shapes.iter_mut().for_each(|s| (s.copies, s.groups) = (even, LANES / lanes / even));
@@ -121,7 +132,8 @@ impl Routine {
         }
         let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
         pages.copy_from_slice(&bytes);
-        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps: [0, 1].map(|k| shapes[k].step()), slots })
+        let steps = [0, 1].map(|k| shapes[k].step());
+        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps, lanes, has_tail, slots })
     }
 
     /// Runs the code over `n` elements, a multiple of [`LANES`]. The last outputs are the totals of the reductions, of that many
@@ -137,17 +149,18 @@ impl Routine {
         }
     }
 
-    /// Whether there is a loop over rows.
-    pub fn has_rows(&self) -> bool {
-        self.starts[2] > 0
+    /// Whether there is a loop over rows of `n` elements.
+    pub fn has_rows(&self, n: usize) -> bool {
+        self.starts[2] > 0 && n >= LANES && (self.has_tail || n.is_multiple_of(LANES))
     }
 
-    /// Runs the code over several rows of `n` elements, a positive multiple of [`LANES`]. `strides` are the number of rows, then the
-    /// distances in bytes from one row to the next: of the uniforms, of each input, and of each output. The results of reductions
-    /// become uniforms. The number of rows and the pointers change.
+    /// Runs the code over several rows of `n` elements. `strides` are the number of rows, the distance in bytes from one row to the next
+    /// of the uniforms, and from [`OverRows::OPERANDS`] on of each input and of each output. The results of reductions become uniforms. The
+    /// number of rows, the pointers and the other integers change.
     ///
     /// # Safety
-    /// As for [`run`](Routine::run), for each row. The routine has a loop over rows. The uniforms of all rows may be written.
+    /// As for [`run`](Routine::run), for each row. The routine [has](Routine::has_rows) a loop over such rows. The uniforms of all rows may
+    /// be written.
     pub unsafe fn run_rows(
         &self,
         n: usize,
@@ -156,9 +169,13 @@ impl Routine {
         outputs: &mut [*mut u8],
         strides: &mut [isize],
     ) {
-        debug_assert!(n > 0 && n.is_multiple_of(LANES) && strides.len() >= 2 + inputs.len() && self.starts[2] > 0);
+        debug_assert!(strides.len() >= OverRows::OPERANDS + inputs.len() && self.has_rows(n));
+        let rest = n % LANES;
+        for (k, mask) in strides[OverRows::MASKS..OverRows::OPERANDS].iter_mut().enumerate() {
+            *mask = (1 << rest.saturating_sub(k * self.lanes).min(self.lanes)) - 1;
+        }
         // SAFETY: the caller's contract.
-        unsafe { self.call(2, n, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), strides) };
+        unsafe { self.call(2, n - rest, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), strides) };
     }
 
     /// Runs the code over `n` elements.

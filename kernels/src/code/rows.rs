@@ -9,14 +9,9 @@ use super::accumulator::Accumulator;
 use super::emit::{ELEMENT, Emitter, INPUTS, KEPT_STRIDES, OUTPUTS, Operand, RUN_END, STRIDES, UNIFORMS, half, memory};
 use super::form::{Op, Width};
 use super::x86::{mask, variants, vector};
+use crate::program::OverRows;
 use crate::reduce::rows::LANES;
 use crate::runtime::simd::Level;
-
-/// The row strides are an array of integers. First comes the number of rows, then the stride of the uniforms, then those of the inputs
-/// and outputs. A stride is the distance in bytes from one row to the next.
-const NUMBER: usize = 0;
-const OF_UNIFORMS: usize = 1;
-const OF_OPERANDS: usize = 2;
 
 /// The comparison of two numbers that tells whether one of them is NaN.
 const IS_UNORDERED: Operand = Operand::Immediate(3);
@@ -45,12 +40,12 @@ impl Emitter<'_> {
         let item = |position: usize| memory(KEPT_STRIDES, 8 * position as i64);
         let stride = Operand::Register(ELEMENT);
         for (pointers, k) in std::mem::take(&mut self.operands) {
-            let first = if pointers == INPUTS { OF_OPERANDS } else { OF_OPERANDS + inputs };
+            let first = if pointers == INPUTS { OverRows::OPERANDS } else { OverRows::OPERANDS + inputs };
             self.emit(Code::Mov_r64_rm64, &[stride, item(first + k)])?;
             self.emit(Code::Add_rm64_r64, &[memory(pointers, 8 * k as i64), stride])?;
         }
-        self.emit(Code::Add_r64_rm64, &[Operand::Register(UNIFORMS), item(OF_UNIFORMS)])?;
-        self.emit(Code::Dec_rm64, &[item(NUMBER)])?;
+        self.emit(Code::Add_r64_rm64, &[Operand::Register(UNIFORMS), item(OverRows::UNIFORMS)])?;
+        self.emit(Code::Dec_rm64, &[item(OverRows::NUMBER)])?;
         self.encode(&Instruction::with_branch(Code::Jne_rel32_64, self.tops[2])?)?;
         self.emit(Code::Pop_r64, &[Operand::Register(KEPT_STRIDES)])
     }

@@ -163,3 +163,43 @@ functions! {
         truth(!(x.to_bits().is_negative() | F::Mask::constant(false)), y, z)
     ];
 }
+
+/// Expressions of many inputs, most of which are read once. Only two or three of them have a register for their start.
+fn of_many<F: Binary>(k: usize, x: [F; 6]) -> F {
+    match k {
+        0 => x[0] + x[3].mul_add(x[4], x[5]),
+        1 => x[2].mul_add(x[3], x[4]) - x[5],
+        2 => x[5].mul_add(x[4], x[3]) * x[2].mul_add(x[1], x[0]),
+        3 => x[3] * x[4].mul_add(x[3], x[5]) + x[3],
+        4 => x[4].mul_add(x[5], x[4]) + x[2] / x[3],
+        5 => truth(x[2].less(x[3]), x[4], x[5]) + x[0].mul_add(x[2], x[1]),
+        6 => (x[2] + x[3]).mul_add(x[4], x[5]) - x[1],
+        _ => (x[0] - x[1]) * (x[2] - x[3]) / (x[4] - x[5]),
+    }
+}
+
+#[test]
+fn inputs_that_are_read_once() {
+    for level in levels().filter(|level| *level != Level::Baseline) {
+        for (k, n) in (0..8).flat_map(|k| [1, 16, 100, 1000].map(|n| (k, n))) {
+            let inputs = [1, 2, 3, 4, 5, 6].map(|seed| numbers(single, n, seed));
+            let leaves = || [0, 1, 2, 3, 4, 5].map(Number::<f32>::input);
+            let form = record(|| Some(vec![of_many(k, leaves()).0])).expect("a form");
+            let routine =
+                Routine::new(form, 6, &[Storage::Own], &OverRows::default(), &[], super::Width::Single, level);
+            let mut output = vec![9.0f32; n];
+            let from: Vec<_> = inputs.iter().map(|x| x.as_ptr().cast::<u8>()).collect();
+            // SAFETY: the inputs and the output have `n` elements.
+            unsafe {
+                let to = [output.as_mut_ptr().cast()];
+                routine.expect("machine code").run(n, &from, std::ptr::null(), &to);
+            }
+            for (i, got) in output.iter().enumerate() {
+                let x = [0, 1, 2, 3, 4, 5].map(|k| inputs[k][i]);
+                let expected = of_many(k, x);
+                let is_same = got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan();
+                assert!(is_same, "expression {k} at {level:?}: {x:?} gives {got:?}, not {expected:?}");
+            }
+        }
+    }
+}

@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::one_by_one::Run;
 use super::stages::{Slot, Stage};
-use super::{Instruction, Plan, Tile};
+use super::{Instruction, OverRows, Plan, Tile};
 use crate::memory::Line;
 use crate::reduce::rows::SECTION;
-use crate::row::{Computed, LANES, Lanes, Reduction};
+use crate::row::{Computed, Lanes, Reduction};
 
 /// How a stage is computed.
 pub(super) enum Way<'a> {
@@ -23,8 +23,8 @@ pub(super) struct RowsCall<'a> {
     /// The pointers to the operands of the next block, and the operands in buffers, which each block uses again.
     data: SmallVec<[*mut u8; 16]>,
     buffers: SmallVec<[(usize, *mut u8); 8]>,
-    /// The row strides, after the number of rows.
-    strides: SmallVec<[isize; 18]>,
+    /// The row strides, with places for the [other integers](OverRows::NUMBER).
+    strides: SmallVec<[isize; 26]>,
     /// The columns that are uniforms, and those that are results.
     read: SmallVec<[usize; 8]>,
     written: SmallVec<[usize; 8]>,
@@ -36,20 +36,20 @@ impl<'a> Way<'a> {
     /// The way in which a stage is computed for all rows of a block.
     pub fn of<T: Tile + Computed>(stage: &'a Stage, run: &Run<'_, T>) -> Way<'a> {
         let is_running = stage.reductions.iter().any(|(reduction, ..)| reduction.is_running());
-        let is_even = run.n.is_multiple_of(LANES) && (1..=SECTION).contains(&run.n);
-        if !is_even || is_running || !stage.functions.is_empty() {
+        if run.n > SECTION || is_running || !stage.functions.is_empty() {
             return Way::RowByRow;
         }
-        let sums = stage.sums.as_ref().filter(|sums| sums.part.plan.has_loop_over_rows::<T>());
+        let sums = stage.sums.as_ref().filter(|sums| sums.part.plan.has_loop_over_rows::<T>(run.n));
         let rest = if sums.is_some() { &[] } else { stage.reductions.as_slice() };
         let Some(part) = sums.map(|sums| &sums.part).or(stage.elements.as_ref()) else {
-            return Way::AtOnce(None, rest);
+            return if stage.sums.is_some() { Way::RowByRow } else { Way::AtOnce(None, rest) };
         };
-        if !part.plan.has_loop_over_rows::<T>() {
+        if !part.plan.has_loop_over_rows::<T>(run.n) {
             return Way::RowByRow;
         }
         let places = run.places(part);
-        let mut strides = SmallVec::from_slice(&[0, (run.width * size_of::<T>()) as isize]);
+        let mut strides = SmallVec::from_elem(0, OverRows::OPERANDS);
+        strides[OverRows::UNIFORMS] = (run.width * size_of::<T>()) as isize;
         strides.extend_from_slice(&places.steps);
         let (mut data, mut buffers) = (places.data, SmallVec::new());
         for (at, slot) in part.inputs.iter().chain(&part.outputs).enumerate() {
@@ -87,7 +87,7 @@ impl<T: Tile + Computed> Run<'_, T> {
     pub(super) unsafe fn at_once(&mut self, call: Option<&mut RowsCall<'_>>, rest: &[(Reduction, Slot, Slot)]) {
         if let Some(call) = call {
             self.move_numbers(&call.read, |number, column| *number = *column);
-            call.strides[0] = self.rows as isize;
+            call.strides[OverRows::NUMBER] = self.rows as isize;
             let (inputs, outputs) = call.data.split_at_mut(call.inputs);
             // SAFETY: by contract; all rows have numbers. The code moves the pointers to the next block.
             unsafe { call.plan.run_rows(self.n, inputs, &mut self.numbers, outputs, &mut call.strides) };

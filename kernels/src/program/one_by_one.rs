@@ -21,8 +21,9 @@ use crate::runtime::threads::{few_chunks, parallel_for};
 const LONG: usize = 256;
 /// The number of long rows in a block if one stage goes through their elements.
 const ROWS_OF_ONE_PASS: usize = 256;
-/// The fewest sections of a row for a thread.
+/// The fewest sections of a row for a thread, and the most between two polls for interrupts.
 const SECTIONS_OF_THREAD: usize = 4;
+const MOST_SECTIONS: usize = 64;
 
 impl RowPlan {
     /// Runs the plan over `rows` rows of `n` elements. Several threads share a row of [`RowPlan::FOR_THREADS`] elements and more.
@@ -118,14 +119,11 @@ impl RowPlan {
     /// Whether one call of machine code reduces several rows of `n` elements to numbers.
     pub fn reduces_at_once<T: Tile>(&self, n: usize) -> bool {
         let stages = self.uniform();
-        let has_loop = |part: &Part| part.plan.has_loop_over_rows::<T>();
+        let has_loop = |part: &Part| part.plan.has_loop_over_rows::<T>(n);
         let is_at_once = |stage: &Stage| {
             stage.elements.is_none() && stage.sums.as_ref().map_or(stage.reductions.is_empty(), |s| has_loop(&s.part))
         };
-        n.is_multiple_of(LANES)
-            && (LONG..=SECTION).contains(&n)
-            && stages.are_one_pass()
-            && stages.all.iter().all(is_at_once)
+        (LONG..=SECTION).contains(&n) && stages.are_one_pass() && stages.all.iter().all(is_at_once)
     }
 
     /// The outputs whose memory the first arrays of long rows use, until the last stage replaces their elements. Machine code reads an
@@ -415,7 +413,7 @@ impl<T: Tile + Computed> Run<'_, T> {
         let mut results: Vec<T> = filled(T::ZERO, n.div_ceil(SECTION) * width);
         let (run, to) = (Shared(self), Pointer(results.as_mut_ptr()));
         let sections = n.div_ceil(SECTION);
-        parallel_for(sections, SECTIONS_OF_THREAD.max(few_chunks(sections)), |sections| {
+        parallel_for(sections, few_chunks(sections).clamp(SECTIONS_OF_THREAD, MOST_SECTIONS), |sections| {
             let (run, mut accumulators) = (run.get(), Accumulators::new());
             let places = sums.map(|sums| run.places(&sums.part));
             for section in sections {

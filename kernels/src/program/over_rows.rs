@@ -11,3 +11,15 @@ pub struct OverRows {
     /// The reductions, to which the last inputs and outputs belong, with the uniforms to which a loop over rows writes their results.
     pub reductions: Vec<(Reduction, usize)>,
 }
+
+/// The positions in the row strides, an array of integers for a loop over rows. A stride is the distance in bytes from one row to the next.
+impl OverRows {
+    /// The number of rows.
+    pub const NUMBER: usize = 0;
+    /// The stride of the uniforms.
+    pub const UNIFORMS: usize = 1;
+    /// The masks of the vectors in the last block of a row, if that is not a whole block. A block has at most 8 vectors.
+    pub const MASKS: usize = 2;
+    /// The strides of the inputs, then of the outputs.
+    pub const OPERANDS: usize = OverRows::MASKS + 8;
+}

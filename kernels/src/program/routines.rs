@@ -20,9 +20,9 @@ impl Routines {
         place.get_or_init(|| assemble(plan, level)).as_ref()
     }
 
-    /// Machine code that has been assembled for any level, the highest first.
-    pub fn any<T: Tile>(&self) -> Option<&Routine> {
-        self.0[(size_of::<T>() == 8) as usize].iter().rev().find_map(|routine| routine.get()?.as_ref())
+    /// The machine code that has been assembled, that of the highest level first.
+    pub fn all<T: Tile>(&self) -> impl Iterator<Item = &Routine> {
+        self.0[(size_of::<T>() == 8) as usize].iter().rev().filter_map(|routine| routine.get()?.as_ref())
     }
 }
 

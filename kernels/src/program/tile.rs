@@ -185,7 +185,7 @@ impl Plan {
         #[cfg(target_arch = "x86_64")]
         {
             // The interpreter cannot read other storage. If the level has changed, the code of another level still runs.
-            let of_any = || if self.is_stored() { self.routines.any::<T>() } else { None };
+            let of_any = || if self.is_stored() { self.routines.all::<T>().next() } else { None };
             if let Some(routine) = self.routines.of::<T>(self).or_else(of_any) {
                 // SAFETY: the caller's contract.
                 return unsafe { routine.run(n, inputs, uniforms.as_ptr().cast(), outputs) };
@@ -215,20 +215,23 @@ impl Plan {
         }
     }
 
-    /// Whether [`Plan::run_rows`] runs the plan at the current SIMD level.
-    pub(super) fn has_loop_over_rows<T: Tile>(&self) -> bool {
+    /// Whether [`Plan::run_rows`] runs the plan over rows of `n` elements at the current SIMD level.
+    pub(super) fn has_loop_over_rows<T: Tile>(&self, n: usize) -> bool {
         #[cfg(target_arch = "x86_64")]
-        return self.routines.of::<T>(self).is_some_and(|routine| routine.has_rows());
+        return self.routines.of::<T>(self).is_some_and(|routine| routine.has_rows(n));
         #[cfg(not(target_arch = "x86_64"))]
-        false
+        {
+            let _ = n;
+            false
+        }
     }
 
-    /// Runs the plan over several rows of `n` elements, a positive multiple of [`LANES`]. `strides` are the number of rows, then the
-    /// distances in bytes from one row to the next: of the uniforms, of each input, and of each output. The results of reductions
-    /// become uniforms. The number of rows and the pointers change.
+    /// Runs the plan over several rows of `n` elements. `strides` are the number of rows, the distance in bytes from one row to the next of
+    /// the uniforms, and from [`OverRows::OPERANDS`] on of each input and of each output. The results of reductions become uniforms. The number
+    /// of rows, the pointers and the other integers change.
     ///
     /// # Safety
-    /// As for [`Plan::run`], for each row. There [is](Plan::has_loop_over_rows) a loop over rows. All rows have uniforms.
+    /// As for [`Plan::run`], for each row. There [is](Plan::has_loop_over_rows) a loop over such rows. All rows have uniforms.
     pub(super) unsafe fn run_rows<T: Tile>(
         &self,
         n: usize,
@@ -239,7 +242,9 @@ impl Plan {
     ) {
         // If the level has changed, the code of another level still runs.
         #[cfg(target_arch = "x86_64")]
-        if let Some(routine) = self.routines.of::<T>(self).or_else(|| self.routines.any::<T>()) {
+        if let Some(routine) =
+            self.routines.of::<T>(self).into_iter().chain(self.routines.all::<T>()).find(|routine| routine.has_rows(n))
+        {
             // SAFETY: the caller's contract.
             unsafe { routine.run_rows(n, inputs, uniforms.as_mut_ptr().cast(), outputs, strides) };
         }
