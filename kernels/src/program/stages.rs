@@ -210,9 +210,7 @@ impl Stages {
         let lasting = (0..split.arrays).map(|k| lasts(&all, Slot::Array(k))).collect();
         Ok(Stages { all, arrays: split.arrays, lasting, columns: split.columns, results, repeated, reads, positions })
     }
-}
 
-impl Stages {
     /// Whether only one stage goes through the elements of rows, and needs no memory for them.
     pub fn are_one_pass(&self) -> bool {
         let is_pass =

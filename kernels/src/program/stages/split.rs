@@ -7,7 +7,7 @@ use crate::number::scalar::Const;
 use crate::program::{Id, Instruction, Malformed, OverRows, Plan, Primitive, Program, Storage, ValueType};
 use crate::row::{Reduction, RowFunction};
 
-/// What a value depends on.
+/// The number of values: one for all rows, one for each row, or one for each element.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
     /// Constants and attributes: it is the same in all rows.
@@ -18,7 +18,7 @@ pub enum Extent {
     Element,
 }
 
-/// What is known before the elements of a stage are computed.
+/// The state of a split before the elements of a stage are computed.
 pub struct Before {
     pub slots: Vec<Option<Slot>>,
     /// The elements that the stage computes, and its reductions.

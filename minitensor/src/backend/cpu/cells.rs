@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use self::buffers::Buffers;
 use self::partial_sums::PartialSums;
-use super::strided::FEWEST_STORED;
+use super::strided::{BREATH, FEWEST_STORED};
 use crate::attr::Attr;
 use crate::backend::Wanted;
 use crate::backend::shapes::CallShapes;
@@ -29,8 +29,6 @@ use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements};
 const GRAIN: usize = 16 * 1024;
 /// The maximum number of partial sums of an output. Each has memory of its own.
 const PARTS: usize = 16;
-/// The number of elements after which a call checks for interrupts.
-const BREATH: usize = 1 << 20;
 /// The number of cells that a body with a derived gradient, and that gradient, compute side by side.
 const SIDE_BY_SIDE: usize = 64;
 /// The number of bytes of a core that is packed together with its neighbours.
@@ -111,10 +109,15 @@ pub fn run(
         && operands.iter().flatten().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
     let is_special = of_halves.is_none() && (is_side_by_side || are_few || has_half_rows);
     let row = operands.iter().flatten().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
-    let may_reduce =
-        of_halves.is_none() && cells * row >= FEWEST_STORED && !operands.iter().flatten().any(|o| o.packed);
-    let assembled = if is_special || may_reduce { assembled(op, dtype, program) } else { None };
-    let assembled = assembled.filter(|rows| is_special || rows.reduces_at_once(dtype, row));
+    let may_reduce = of_halves.is_none()
+        && cells * row >= FEWEST_STORED
+        && op.outputs.iter().all(|output| output.core == Core::Scalar)
+        && !operands.iter().flatten().any(|o| o.packed);
+    let is_fit = |rows: &Arc<RowKernel>| match is_special {
+        true => rows.has_machine_code(dtype),
+        false => rows.reduces_at_once(dtype, row),
+    };
+    let assembled = if is_special || may_reduce { row_kernel(op, dtype, program).filter(is_fit) } else { None };
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),
@@ -175,7 +178,9 @@ pub fn run(
     };
     let together = group(&operands, cells);
     grain = grain.max(together.unwrap_or(1));
-    if !sums_any {
+    // The time that a row takes is proportional to its length. That of another cell is not known, so it gets no larger chunks, between
+    // which a call checks for interrupts.
+    if !sums_any && op.body.program().is_some() {
         grain = grain.max(few_chunks(cells));
     }
     let together = together.unwrap_or_else(|| (BREATH / work).max(1));
@@ -241,8 +246,8 @@ fn kernel_of_halves<'a>(
     op.kernels_on(DeviceKind::Cpu).find_map(of)
 }
 
-/// The program over rows, if it is machine code: it also computes rows that are side by side, and shares long ones between threads.
-fn assembled(
+/// The program over rows of an op. Its machine code also computes rows that are side by side, and shares long ones between threads.
+fn row_kernel(
     op: &OpDef,
     dtype: DType,
     program: impl Fn(&Variants<RowKernel>) -> Result<Arc<RowKernel>>,
@@ -250,8 +255,7 @@ fn assembled(
     if !matches!(dtype, DType::F32 | DType::F64) {
         return None;
     }
-    let rows = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows).and_then(|programs| program(programs).ok());
-    rows.filter(|rows| rows.has_machine_code(dtype))
+    op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows).and_then(|programs| program(programs).ok())
 }
 
 /// Merges batch dimensions that all arguments step through alike, so that a kernel gets many cells at once.

@@ -20,8 +20,8 @@ use crate::tensor::{Shape, Tensor, copy_elements};
 const TILE: usize = 2048;
 /// The fewest elements for a thread, in a compiled loop.
 pub const GRAIN: usize = 32 * 1024;
-/// The number of elements after which a loop checks for interrupts.
-const BREATH: usize = 1 << 20;
+/// The number of elements after which a call checks for interrupts.
+pub const BREATH: usize = 1 << 20;
 /// Rows of at least this length are computed one by one, in place.
 const ROW: usize = 64;
 /// Rows of at least this length are computed with one element of an operand that has one for each row.
