@@ -21,7 +21,6 @@ SHAPES = {
     "group_norm": "x: [b, g*c, l], weight: [g*c], bias: [g*c]",
     "batch_norm": "x: [b, c, l], mean: [c], var: [c], weight: [c], bias: [c]",
     "instance_norm": "x: [b, c, l], weight: [c], bias: [c]",
-    "column::sum": "x: [m, n]",
     **{f"conv{d}d": "x: [b, g*c, {}], weight: [g*o, c, {}], bias: [g*o]" for d in (1, 2, 3)},
     **{f"conv_transpose{d}d": "x: [b, g*c, {}], weight: [g*c, o, {}], bias: [g*o]" for d in (1, 2, 3)},
     **{f"{kind}_pool{d}d": "x: [b, c, {}]" for kind in ("avg", "max", "adaptive_avg") for d in (1, 2, 3)},

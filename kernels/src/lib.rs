@@ -37,7 +37,7 @@ pub use memory::{LARGE, contiguous, copy, copy_plane};
 pub use num_complex::Complex;
 pub use number::cartesian;
 pub use number::{Cast, Const, Dual, Element, Field, Float, Int, Machine, Mask, Num, Real, Truth, lit};
-pub use reduce::{columns, rows, scan};
+pub use reduce::{Columns, ColumnsMut, columns, rows, scan};
 pub use row::Row;
 pub use runtime::{simd, stop, threads};
 #[cfg(feature = "engine")]

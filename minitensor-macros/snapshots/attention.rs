@@ -167,6 +167,7 @@ const _: () = {
         shape: __private::ShapeRule::Inferred,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Tensor(__attention_body),
         backward: __private::Backward::Composite,
         kernels: __private::KernelTable::new(),

@@ -199,6 +199,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__clamp_vjp_program)),
         ),
@@ -262,6 +263,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__clamp_program)),
         ),

@@ -64,6 +64,7 @@ const _: () = {
         shape: __private::ShapeRule::Inferred,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Tensor(__linear_body),
         backward: __private::Backward::Composite,
         kernels: __private::KernelTable::new(),

@@ -319,6 +319,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::None(
             __private::Cow::Borrowed(
@@ -478,6 +479,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Derived(__private::Derived {
             vjp: __private::OpRef::Static(&__DEF_VJP_VJP),
@@ -563,6 +565,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Derived(__private::Derived {
             vjp: __private::OpRef::Static(&__DEF_VJP),

@@ -155,6 +155,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__rms_norm_vjp_program)),
         ),
@@ -258,6 +259,7 @@ const _: () = {
             ],
         ),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__rms_norm_program)),
         ),

@@ -150,6 +150,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__rotated_parts_vjp_program)),
         ),
@@ -227,6 +228,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__rotated_parts_program)),
         ),
@@ -374,6 +376,7 @@ const _: () = {
         shape: __private::ShapeRule::Inferred,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Tensor(__rotated_op_body),
         backward: __private::Backward::Composite,
         kernels: __private::KernelTable::new(),

@@ -148,6 +148,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__sgd_step_program)),
         ),

@@ -151,6 +151,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__swish_vjp_program)),
         ),
@@ -199,6 +200,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__swish_program)),
         ),
@@ -251,6 +253,7 @@ const _: () = {
         shape: __private::ShapeRule::Broadcast,
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__swish_program)),
         ),

@@ -205,6 +205,7 @@ const _: () = {
             ],
         ),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Formula(__private::Formula {
             run: __private::BackwardBody::Static(__topk_backward),

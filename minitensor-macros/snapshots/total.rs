@@ -177,6 +177,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__total_vjp_program)),
         ),
@@ -245,6 +246,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__total_program)),
         ),

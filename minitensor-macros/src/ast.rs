@@ -1,7 +1,7 @@
 //! The definition of an op in the macro: [`parse`](crate::parse) reads it, [`check`](crate::check) checks it, and
 //! [`expand`](crate::expand) writes the expansion.
 
-pub use minitensor_schema::AttrKind;
+pub use minitensor_schema::{AttrKind, Combine};
 use minitensor_schema::grammar::{Formula, Predicate, Shape};
 pub use minitensor_schema::signature::{Arity, Role};
 use quote::ToTokens;
@@ -35,6 +35,8 @@ pub struct Op {
     /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub axis: Option<Axis>,
+    /// The clause `combine`.
+    pub combine: Option<Combine>,
     /// The function of rows that computes the same as a cell body.
     pub program: Option<Path>,
     pub gradient: Gradient,
@@ -100,6 +102,17 @@ pub enum Core {
     Slice,
     /// An `ArrayView` with this number of dimensions.
     View(usize),
+    /// `Columns<T>`, `ColumnsMut<T>`: neighbouring cells as the columns of a table.
+    Columns,
+    /// `&mut [T]` beside `Columns<T>`: a number for each of these cells.
+    Results,
+}
+
+impl Core {
+    /// Whether the parameter has the elements of a row.
+    pub fn is_along(self) -> bool {
+        matches!(self, Core::Slice | Core::Columns)
+    }
 }
 
 /// One attribute.
@@ -176,6 +189,17 @@ impl Op {
     /// The name of the function.
     pub fn ident(&self) -> &Ident {
         &self.function.sig.ident
+    }
+
+    /// The attribute `dtype` of a cell op: the dtype in which the op computes. The engine reads it.
+    pub fn accumulator(&self) -> Option<usize> {
+        let is_one = |a: &Attribute| a.kind == AttrKind::DType && a.optional && a.ident == "dtype";
+        if self.level == Level::Cell { self.attrs.iter().position(is_one) } else { None }
+    }
+
+    /// Whether the body takes neighbouring cells together.
+    pub fn is_of_columns(&self) -> bool {
+        self.inputs.iter().any(|input| input.core == Core::Columns)
     }
 
     /// The returned outputs, with their positions among all outputs.

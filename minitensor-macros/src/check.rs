@@ -24,6 +24,7 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     variables(op, diag);
     shape::shape(op, diag);
     shape::axis(op, clauses, diag);
+    shape::combine(op, clauses, diag);
     shape::predicates(op, diag);
     in_place(op, diag);
     formula(op, diag);

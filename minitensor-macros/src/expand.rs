@@ -198,7 +198,11 @@ impl Items {
     /// As above. `is_compiled`: whether there are compiled loops.
     fn submit_loops(&mut self, at: usize, op: &Op, name: &Ident, is_compiled: bool) {
         let kernel = format_ident!("{}_kernel", stem(op));
-        let kind = if op.level == Level::Element { quote!(Elements) } else { quote!(Cells) };
+        let kind = match op.level {
+            Level::Element => quote!(Elements),
+            _ if op.is_of_columns() => quote!(Columns),
+            _ => quote!(Cells),
+        };
         let kernels = match is_compiled {
             false => quote!(__private::None),
             // In debug builds, which compile slower code, the program computes the op.
@@ -366,8 +370,8 @@ fn element_type(op: &Op, elem: Elem) -> TokenStream {
 
 fn core(core: Core) -> TokenStream {
     match core {
-        Core::Scalar => quote!(__private::Core::Scalar),
-        Core::Slice => quote!(__private::Core::Slice),
+        Core::Scalar | Core::Results => quote!(__private::Core::Scalar),
+        Core::Slice | Core::Columns => quote!(__private::Core::Slice),
         Core::View(_) => quote!(__private::Core::View),
     }
 }

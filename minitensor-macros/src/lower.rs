@@ -25,10 +25,14 @@ pub struct Lowered {
 
 /// Rewrites the function according to its level, and the backward formula.
 pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
-    let function = match op.level {
+    let mut function = match op.level {
         Level::Tensor => tensor::function(&op.function, &format!("op '{}'", op.name), rt, diag),
         _ => function(&op.function, &Head::of(op), rt, diag),
     };
+    if let Some(dtype) = op.accumulator().map(|i| &op.attrs[i].ident) {
+        // The body need not read what the engine has already applied.
+        function.block.stmts.insert(0, parse_quote!(let _ = #dtype;));
+    }
     let formula = match &op.gradient {
         Gradient::Formula(formula) => formula::lower(op, formula, diag),
         _ => None,

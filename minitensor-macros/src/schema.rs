@@ -70,8 +70,8 @@ fn rule(elem: Elem) -> signature::DTypeRule {
 
 fn core(core: Core) -> signature::Core {
     match core {
-        Core::Scalar => signature::Core::Scalar,
-        Core::Slice => signature::Core::Slice,
+        Core::Scalar | Core::Results => signature::Core::Scalar,
+        Core::Slice | Core::Columns => signature::Core::Slice,
         Core::View(_) => signature::Core::View,
     }
 }

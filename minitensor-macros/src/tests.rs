@@ -83,6 +83,20 @@ fn an_op_with_complex_and_real_numbers() {
 }
 
 #[test]
+fn a_reduction_of_columns() {
+    assert_snapshot(
+        "counted",
+        quote!(shape = (x: [.., n]) -> [..], axis = None, combine = add, backward = none),
+        quote! {
+            /// The number of elements that are not 0.
+            pub fn counted<T: Element>(x: Columns<T>, out: &mut [i64]) {
+                columns::count_nonzero(x, out);
+            }
+        },
+    );
+}
+
+#[test]
 fn a_precompiled_row_op() {
     assert_snapshot(
         "total",

@@ -19,7 +19,6 @@
 
 pub mod activation;
 pub mod arithmetic;
-pub mod column;
 pub mod comparison;
 pub mod conversion;
 pub mod convolution;
@@ -40,6 +39,5 @@ pub mod rounding;
 pub mod shape;
 pub mod sorting;
 pub mod special;
-mod strided;
 pub mod trigonometry;
 pub mod window;

@@ -1,27 +1,24 @@
 //! Reductions over one axis, several, or (by default) all. `keepdims=True` leaves the reduced axes with size 1.
 
-use minitensor::kernels::{rows, stop};
+use minitensor::kernels::{columns, stop};
 use minitensor::prelude::*;
 
-use crate::column::{self, reduce};
-use crate::strided::{self, Repeats, StridedReduction};
-
-/// The sum of every row; [`sum()`] chooses the dtype of the sum.
+/// The sum. Integers and booleans are added in 64 bits; floats are added pairwise. `dtype` is the dtype to add in.
 #[custom_op(
-    name = "row::sum", shape = (x: [.., n]) -> [..], axis = None, program = Row::sum,
+    shape = (x: [.., n]) -> [..], axis = None, combine = add, program = Row::sum,
     backward = |d| { x: d.unsqueeze(-1) },
 )]
-pub fn row_sum<T: Num>(x: &[T], out: &mut T) {
-    *out = rows::sum(x);
+pub fn sum<T: Num>(x: Columns<T>, dtype: Option<DType>, out: &mut [T]) {
+    columns::sum(x, out);
 }
 
-/// The product of every row.
+/// The product. Integers and booleans are multiplied in 64 bits. `dtype` is the dtype to multiply in.
 #[custom_op(
-    name = "row::prod", shape = (x: [.., n]) -> [..], axis = None,
+    shape = (x: [.., n]) -> [..], axis = None, combine = multiply,
     backward = |d| { x: d.unsqueeze(-1) * row::prod_of_others(x).conj() },
 )]
-pub fn row_prod<T: Num>(x: &[T], out: &mut T) {
-    *out = rows::prod(x);
+pub fn prod<T: Num>(x: Columns<T>, dtype: Option<DType>, out: &mut [T]) {
+    columns::prod(x, out);
 }
 
 /// For every element of a row, the product of the others.
@@ -62,175 +59,68 @@ pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
     }
 }
 
-/// Converts to the dtype in which sums and products are computed: 64 bits for integers and booleans.
-pub(crate) fn in_sum_dtype(x: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-    let wide = match x.dtype() {
-        DType::Bool | DType::I8 | DType::I16 | DType::I32 => DType::I64,
-        DType::U8 | DType::U16 | DType::U32 => DType::U64,
-        other => other,
-    };
-    let dtype = dtype.unwrap_or(wide);
-    if x.dtype() == dtype { Ok(x.clone()) } else { crate::conversion::astype::call(x, dtype) }
-}
-
-/// The sum. Integers and booleans are added in 64 bits; floats are added pairwise.
-#[custom_op]
-pub fn sum(
-    x: &Tensor,
-    axis: Option<&[i64]>,
-    #[default = false] keepdims: bool,
-    dtype: Option<DType>,
-) -> Result<Tensor> {
-    let x = in_sum_dtype(x, dtype)?;
-    total(&x, axis, keepdims)
-}
-
-/// The sum in the dtype of the elements.
-fn total(x: &Tensor, axis: Option<&[i64]>, keepdims: bool) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::sum::call, row_sum::call);
-    StridedReduction { whole, parts: whole, repeats: Repeats::Times, is_rounded: true }.reduce(x, axis, keepdims)
-}
-
-/// The product. Integers and booleans are multiplied in 64 bits.
-#[custom_op]
-pub fn prod(
-    x: &Tensor,
-    axis: Option<&[i64]>,
-    #[default = false] keepdims: bool,
-    dtype: Option<DType>,
-) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::prod::call, row_prod::call);
-    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Each, is_rounded: true };
-    steps.reduce(&in_sum_dtype(x, dtype)?, axis, keepdims)
-}
-
-/// The mean of every row; [`mean()`] chooses the axes.
+/// The arithmetic mean; NaN if there are no elements.
 #[custom_op(
-    name = "row::mean", shape = (x: [.., n]) -> [..], axis = None, program = Row::mean,
+    shape = (x: [.., n]) -> [..], axis = None, combine = average, program = Row::mean,
     backward = |d| { x: d.unsqueeze(-1) / n },
 )]
-pub fn row_mean<T: Field>(x: &[T], out: &mut T) {
-    *out = rows::sum(x).divide(minitensor::kernels::lit(x.len()));
-}
-
-/// The arithmetic mean; NaN if there are no elements.
-#[custom_op]
-pub fn mean(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::mean::call, row_mean::call);
-    strided::mean(x, axis, keepdims, whole, total)
-}
-
-/// The largest element of every row; [`max()`] chooses the axes.
-#[custom_op(name = "row::max", shape = (x: [.., n]) -> [..] where n > 0, axis = None, program = Row::max)]
-pub fn row_max<T: Real>(x: &[T], out: &mut T) {
-    *out = rows::max(x).unwrap_or_default();
+pub fn mean<T: Field>(x: Columns<T>, out: &mut [T]) {
+    columns::mean(x, out);
 }
 
 /// The largest element, or NaN if there is one. Equal elements share the gradient evenly.
-#[custom_op(alias = "amax")]
-pub fn max(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::max::call, row_max::call);
-    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    steps.reduce(x, axis, keepdims)
-}
-
-/// The smallest element of every row; [`min()`] chooses the axes.
-#[custom_op(name = "row::min", shape = (x: [.., n]) -> [..] where n > 0, axis = None, program = Row::min)]
-pub fn row_min<T: Real>(x: &[T], out: &mut T) {
-    *out = rows::min(x).unwrap_or_default();
+#[custom_op(
+    alias = "amax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, combine = maximum, program = Row::max,
+)]
+pub fn max<T: Real>(x: Columns<T>, out: &mut [T]) {
+    columns::max(x, out);
 }
 
 /// The smallest element, or NaN if there is one. Equal elements share the gradient evenly.
-#[custom_op(alias = "amin")]
-pub fn min(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::min::call, row_min::call);
-    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    steps.reduce(x, axis, keepdims)
-}
-
-/// The index of the largest element of every row; [`argmax()`] chooses the axes.
 #[custom_op(
-    name = "row::argmax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
+    alias = "amin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, combine = minimum, program = Row::min,
 )]
-pub fn row_argmax<T: Real>(x: &[T], out: &mut i64) {
-    *out = rows::argmax(x).unwrap_or_default() as i64;
+pub fn min<T: Real>(x: Columns<T>, out: &mut [T]) {
+    columns::min(x, out);
 }
 
 /// The index of the first NaN or, without any, of the first largest element. Over several axes: in row-major order.
-#[custom_op(backward = none)]
-pub fn argmax(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    reduce(x, axis, keepdims, column::argmax::call, row_argmax::call)
-}
-
-/// The index of the smallest element of every row; [`argmin()`] chooses the axes.
-#[custom_op(
-    name = "row::argmin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none,
-)]
-pub fn row_argmin<T: Real>(x: &[T], out: &mut i64) {
-    *out = rows::argmin(x).unwrap_or_default() as i64;
+#[custom_op(shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none)]
+pub fn argmax<T: Real>(x: Columns<T>, out: &mut [i64]) {
+    columns::argmax(x, out);
 }
 
 /// The index of the first NaN or, without any, of the first smallest element. Over several axes: in row-major order.
-#[custom_op(backward = none)]
-pub fn argmin(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    reduce(x, axis, keepdims, column::argmin::call, row_argmin::call)
-}
-
-/// True if any element of a row is true; [`any()`] chooses the axes.
-#[custom_op(
-    name = "row::any", shape = (x: [.., n]) -> [..], axis = None, backward = none,
-)]
-pub fn row_any<T: Element>(x: &[T], out: &mut bool) {
-    *out = x.iter().any(|v| v.truthy());
+#[custom_op(shape = (x: [.., n]) -> [..] where n > 0, axis = None, backward = none)]
+pub fn argmin<T: Real>(x: Columns<T>, out: &mut [i64]) {
+    columns::argmin(x, out);
 }
 
 /// True if any element is true; a number is true unless it is 0.
-#[custom_op(backward = none)]
-pub fn any(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::any::call, row_any::call);
-    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    steps.reduce(x, axis, keepdims)
-}
-
-/// True if all elements of a row are true; [`all()`] chooses the axes.
-#[custom_op(
-    name = "row::all", shape = (x: [.., n]) -> [..], axis = None, backward = none,
-)]
-pub fn row_all<T: Element>(x: &[T], out: &mut bool) {
-    *out = x.iter().all(|v| v.truthy());
+#[custom_op(shape = (x: [.., n]) -> [..], axis = None, combine = logical_or, backward = none)]
+pub fn any<T: Element>(x: Columns<T>, out: &mut [bool]) {
+    columns::any(x, out);
 }
 
 /// True if all elements are true; a number is true unless it is 0.
-#[custom_op(backward = none)]
-pub fn all(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let whole =
-        |x: &Tensor, axis: Option<&[i64]>, keepdims| reduce(x, axis, keepdims, column::all::call, row_all::call);
-    let steps = StridedReduction { whole, parts: whole, repeats: Repeats::Once, is_rounded: false };
-    steps.reduce(x, axis, keepdims)
-}
-
-/// The number of nonzero elements of every row; [`count_nonzero()`] chooses the axes.
-#[custom_op(
-    name = "row::count_nonzero", shape = (x: [.., n]) -> [..], axis = None, backward = none,
-)]
-pub fn row_count_nonzero<T: Element>(x: &[T], out: &mut i64) {
-    *out = x.iter().filter(|v| v.truthy()).count() as i64;
+#[custom_op(shape = (x: [.., n]) -> [..], axis = None, combine = logical_and, backward = none)]
+pub fn all<T: Element>(x: Columns<T>, out: &mut [bool]) {
+    columns::all(x, out);
 }
 
 /// The number of nonzero elements.
-#[custom_op(backward = none)]
-pub fn count_nonzero(x: &Tensor, axis: Option<&[i64]>, #[default = false] keepdims: bool) -> Result<Tensor> {
-    let whole = |x: &Tensor, axis: Option<&[i64]>, keepdims| {
-        reduce(x, axis, keepdims, column::count_nonzero::call, row_count_nonzero::call)
-    };
-    let steps = StridedReduction { whole, parts: total, repeats: Repeats::Times, is_rounded: false };
-    steps.reduce(x, axis, keepdims)
+#[custom_op(shape = (x: [.., n]) -> [..], axis = None, combine = add, backward = none)]
+pub fn count_nonzero<T: Element>(x: Columns<T>, out: &mut [i64]) {
+    columns::count_nonzero(x, out);
+}
+
+/// The cumulative sum along an axis. Integers and booleans are added in 64 bits, as in [`sum()`].
+#[custom_op(
+    alias = "cumulative_sum", shape = (x: [.., n]) -> [.., n], axis = -1,
+    backward = |d| { x: flip(cumsum(flip(d, -1)), -1) },
+)]
+pub fn cumsum<T: Num>(x: Columns<T>, dtype: Option<DType>, out: ColumnsMut<T>) {
+    columns::cumsum(x, out);
 }
 
 /// The variance: the sum of squared distances from the mean, divided by `n − correction`.

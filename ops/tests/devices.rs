@@ -77,7 +77,6 @@ fn an_op_uses_its_kernel_its_program_or_its_parts() -> Result<()> {
     )?;
     // `square` has no kernel: its program is a product.
     same(&ops::arithmetic::square::call(&x)?, &ops::arithmetic::square::call(&on_cpu)?)?;
-    // `sum` is a composite op. Its parts are views and `row::sum`.
     for axis in [None, Some(&[0][..]), Some(&[1][..])] {
         same(
             &ops::reduction::sum::call(&x, axis, false, None)?,

@@ -8,7 +8,8 @@ use minitensor_ops::exponential::exp;
 use minitensor_ops::indexing::{gather, nonzero, tril, triu};
 use minitensor_ops::linalg::matmul;
 use minitensor_ops::random::{integers, normal, uniform};
-use minitensor_ops::sorting::{cumsum, sort};
+use minitensor_ops::reduction::cumsum;
+use minitensor_ops::sorting::sort;
 
 type Case<'a> = (&'a str, Box<dyn Fn() -> Result<Tensor> + 'a>);
 
@@ -26,8 +27,8 @@ fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
         ("add", Box::new(|| add::call(&x, &x))),
         ("exp", Box::new(|| exp::call(&x))),
         ("sort", Box::new(|| Ok(sort::call(&x, -1, false)?.0))),
-        ("cumsum", Box::new(|| cumsum::call(&x, -1))),
-        ("cumsum of columns", Box::new(|| cumsum::call(&narrow, 0))),
+        ("cumsum", Box::new(|| cumsum::call(&x, -1, None))),
+        ("cumsum of columns", Box::new(|| cumsum::call(&narrow, 0, None))),
         ("gather", Box::new(|| gather::call(&x, &index, -1))),
         ("nonzero", Box::new(|| nonzero::call(&x))),
         ("tril", Box::new(|| tril::call(&square, 0))),

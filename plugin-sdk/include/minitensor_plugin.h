@@ -38,7 +38,7 @@ extern "C" {
 
 #define MT_MAGIC UINT64_C(0x4E4947554C50544D) /* "MTPLUGIN" */
 #define MT_ABI_MAJOR 1u
-#define MT_ABI_MINOR 1u
+#define MT_ABI_MINOR 2u
 #define MT_MAX_NDIM 64
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
@@ -307,6 +307,19 @@ typedef enum MtBody {
   MT_TENSORS = 4   /* needs `call` */
 } MtBody;
 
+/* MT_CELLS with an axis, one input along it, and one output without its dimension: how the results for parts of a row combine, in any
+ * order. Then the host computes long rows that are not contiguous in parts, and reads them in the order of memory. */
+typedef enum MtCombine {
+  MT_NOT_COMBINED = 0,
+  MT_COMBINE_ADD = 1,
+  MT_COMBINE_MULTIPLY = 2,
+  MT_COMBINE_MAXIMUM = 3,
+  MT_COMBINE_MINIMUM = 4,
+  MT_COMBINE_LOGICAL_OR = 5,
+  MT_COMBINE_LOGICAL_AND = 6,
+  MT_COMBINE_AVERAGE = 7  /* weighted by the numbers of elements */
+} MtCombine;
+
 /* ---- an op ----------------------------------------------------------------------------------------------------- */
 
 typedef struct MtOp {
@@ -344,7 +357,8 @@ typedef struct MtOp {
   const void *gradient_context;
   /* MT_GRADIENT_FN: the indices of the inputs and outputs to save, and of the inputs without a gradient */
   const uint32_t *saved_inputs, *saved_outputs, *without;
-  uint32_t n_saved_inputs, n_saved_outputs, n_without, reserved;
+  uint32_t n_saved_inputs, n_saved_outputs, n_without;
+  uint32_t combine;       /* MtCombine */
   MtStr cuda;             /* reserved: CUDA C++ source */
 } MtOp;
 

@@ -8,6 +8,7 @@
 
 pub mod attr;
 pub mod check;
+pub mod combine;
 pub mod dtype;
 pub mod gradient;
 pub mod grammar;
@@ -19,6 +20,7 @@ pub mod signature;
 pub mod suggestion;
 
 pub use attr::{Attr, AttrKind};
+pub use combine::Combine;
 pub use dtype::{DType, DTypeSet};
 pub use message::{Message, Sentence};
 pub use problem::{At, Extent, Problem};

@@ -59,7 +59,7 @@ def test_axes_are_those_of_the_op(a, axis, keepdims):
     core = range(3) if axis is None else [k % 3 for k in np.atleast_1d(axis)]
     x = da.from_array(a, chunks=tuple(-1 if k in core else 2 for k in range(3)))
     expected = a.sum(axis=tuple(core), keepdims=keepdims)
-    check(mt.map_blocks("row::sum", x, axis=axis, keepdims=keepdims), expected)
+    check(mt.map_blocks("sum", x, axis=axis, keepdims=keepdims), expected)
     check(mt.map_blocks("standardize", x, axis=axis), mt.ops.standardize(a, axis=axis))
     if isinstance(axis, int):
         check(mt.map_blocks("softmax", x, axis=axis), mt.ops.softmax(a, axis=axis))
@@ -128,7 +128,7 @@ def test_equal_calls_have_equal_names(a):
             ValueError,
             "op 'softmax': axis 3 is out of bounds for 3 dimensions",
         ),
-        (lambda x: mt.map_blocks("row::sum", x, axis=(1, 1)), ValueError, "contains an axis twice"),
+        (lambda x: mt.map_blocks("sum", x, axis=(1, 1)), ValueError, "contains an axis twice"),
         (lambda x: mt.map_blocks("layer_norm", x, np.ones(3)), ValueError, "expected size 4 for dimension n, got 3"),
         (lambda x: mt.map_blocks("add", x, da.ones(3)), ValueError, "broadcast"),
         (

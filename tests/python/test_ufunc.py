@@ -199,7 +199,7 @@ def test_core_dimensions_are_those_of_a_generalized_ufunc(rng):
     assert norm(x, np.ones((5, 1, 1, 4))).shape == (5, 3, 2, 4)
     assert norm(x[:1], np.ones((0, 1, 4))).shape == (0, 2, 4)
     np.testing.assert_allclose(norm(x.T, axis=0), norm(x).T)
-    np.testing.assert_allclose(UFUNC("row::sum")(x, axis=(0, 1), keepdims=True), x.sum((0, 1), keepdims=True))
+    np.testing.assert_allclose(UFUNC("sum")(x, axis=(0, 1), keepdims=True), x.sum((0, 1), keepdims=True))
     np.testing.assert_allclose(
         UFUNC("row::cross_entropy")(x, np.zeros((3, 2), int)), mt.ops.row.cross_entropy(x, np.zeros((3, 2), int))
     )
@@ -288,7 +288,7 @@ SIGNATURES = {
     "hypot": "(),()->()",
     "layer_norm": "(n),(n),(n)->(n)",
     "sort": "(n)->(n),(n)",
-    "row::sum": "(n)->()",
+    "sum": "(n)->()",
     "linalg::matrix_product": "(m,k),(k,n)->(m,n)",
     "embedding": "(v,e),()->(e)",
 }
@@ -313,7 +313,7 @@ def test_sizes_that_are_attributes_are_numbers_in_a_signature():
             "the size 'k' of 'values' is neither a name nor a number, which NumPy's notation requires; pass k=",
         ),
         ("window::unfold", {}, r"the size 'c \* taps' of 'out' is neither a name nor a number"),
-        ("sum", {}, "op 'sum' computes the shape of its result by a function"),
+        ("std", {}, "op 'std' computes the shape of its result by a function"),
         ("stack", {}, "op 'stack' takes a list of tensors as 'tensors'"),
         ("add_", {}, "op 'add_' changes its input 'x' in place"),
         ("topk", {"q": 1}, r"op 'topk' has no attribute 'q'; it has \['k', "),

@@ -3,3 +3,6 @@
 pub mod columns;
 pub mod rows;
 pub mod scan;
+pub(crate) mod table;
+
+pub use table::{Columns, ColumnsMut};

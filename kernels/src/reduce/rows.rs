@@ -149,6 +149,18 @@ pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U
     reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
 }
 
+/// `value(x₀) ∘ value(x₁) ∘ …` for an associative `combine` whose neutral element is `identity`.
+#[inline]
+pub(crate) fn reduce_map<T: Machine, A: Copy>(
+    row: &[T],
+    identity: A,
+    value: impl Fn(T) -> A,
+    combine: impl Fn(A, A) -> A,
+) -> A {
+    // SAFETY: as above.
+    reduce(row.len(), identity, |i| value(unsafe { *row.get_unchecked(i) }), combine)
+}
+
 /// The minimum number of elements per thread.
 const GRAIN: usize = 8 * SECTION;
 
@@ -232,6 +244,12 @@ fn position<T: Machine + Real>(row: &[T], extremum: T) -> Option<usize> {
         true => position_by(row, |x| x.isnan()),
         false => position_by(row, |x| x == extremum),
     }
+}
+
+/// Whether any element is `wanted`.
+#[inline]
+pub fn any<T: Machine>(row: &[T], wanted: impl Fn(T) -> bool) -> bool {
+    position_by(row, wanted).is_some()
 }
 
 /// The number of elements that are searched at a time.

@@ -3,6 +3,7 @@
 use crate::memory::copy::Pointer;
 use crate::number::scalar::{Machine, Num};
 use crate::reduce::rows;
+use crate::reduce::table::{Columns, ColumnsMut};
 use crate::runtime::simd::clones;
 use crate::runtime::stop::{filled, poll};
 use crate::runtime::threads::parallel_for;
@@ -136,15 +137,18 @@ clones! {
     }
 }
 
-/// The cumulative sums along every column of a table whose rows are `width` long.
+/// The cumulative sums along every column of a table.
 ///
 /// # Panics
-/// If the lengths differ, or `x` doesn't consist of whole rows.
-pub fn cumsum_columns<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
-    assert_eq!(x.len(), out.len(), "one sum for each element");
-    assert!(x.len().is_multiple_of(width.max(1)), "whole rows");
-    let height = x.len().checked_div(width).unwrap_or(0);
-    let to = Pointer(out.as_mut_ptr());
+/// If the sizes differ.
+pub fn cumsum_columns<T: Machine + Num>(x: Columns<'_, T>, mut out: ColumnsMut<'_, T>) {
+    let (height, width) = (x.height(), x.width());
+    assert_eq!((height, width), (out.height(), out.width()), "one sum for each element");
+    if let (Some((row, _)), Some(out)) = (x.only(&mut [()]), out.only()) {
+        return cumsum(row, out);
+    }
+    let (to, stride) = out.place();
+    let to = Pointer(to);
     let grain = (GRAIN / (COLUMNS * height.max(1))).max(1);
     parallel_for(width.div_ceil(COLUMNS), grain, |range| {
         for start in range.map(|k| k * COLUMNS) {
@@ -154,10 +158,9 @@ pub fn cumsum_columns<T: Machine + Num>(x: &[T], width: usize, out: &mut [T]) {
                 if i % POLL_INTERVAL == 0 {
                     poll();
                 }
-                let row = &x[i * width + start..][..count];
                 // SAFETY: these columns are within `out`, and no other call writes there.
-                let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(i * width + start), count) };
-                add(row, &mut sums, out);
+                let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(i * stride + start), count) };
+                add(&x.row(i)[start..][..count], &mut sums, out);
             }
         }
     });
@@ -199,7 +202,7 @@ mod tests {
         for (height, width) in [(0, 3), (5, 0), (1, 1), (70, 3), (300, 700)] {
             let x: Vec<i32> = (0..height * width).map(|i| i as i32 % 97).collect();
             let mut out = vec![0; x.len()];
-            cumsum_columns(&x, width, &mut out);
+            cumsum_columns(Columns::new(&x, height, width, width), ColumnsMut::new(&mut out, height, width, width));
             let mut expected = x.clone();
             (width..x.len()).for_each(|i| expected[i] += expected[i - width]);
             assert_eq!(out, expected);

@@ -7,7 +7,7 @@ use syn::{Block, Expr, ExprAssign, ExprBinary, Pat, Stmt};
 
 use super::is_compound;
 use super::methods::{ROW_FUNCTIONS, ROW_METHODS, renamed, returns_element};
-use crate::ast::{Core, Op, text};
+use crate::ast::{Op, text};
 
 /// The number of values of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub fn along_the_row(op: &Op) -> Vec<(usize, Expr)> {
     let inputs = op
         .inputs
         .iter()
-        .map(|input| (text(&input.ident), if input.core == Core::Slice { Extent::Row } else { Extent::One }));
+        .map(|input| (text(&input.ident), if input.core.is_along() { Extent::Row } else { Extent::One }));
     let attrs = op.attrs.iter().map(|attr| (text(&attr.ident), Extent::One));
     let mut assigned = Assigned(HashSet::new());
     assigned.visit_block(&op.function.block);

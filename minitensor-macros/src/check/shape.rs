@@ -32,6 +32,10 @@ fn ranks(op: &Op, shape: &Clause<Shape>, diag: &mut Diag) {
         match core {
             Core::Scalar if rank != 0 => diag.error(at, &messages::RANK, &[name, &rank, &parameter, &0]),
             Core::View(has) if rank != has => diag.error(at, &messages::RANK, &[name, &rank, &parameter, &has]),
+            Core::Columns if rank != 1 => diag.error(at, &messages::RANK, &[name, &rank, &parameter, &1]),
+            Core::Scalar | Core::Slice | Core::View(_) if op.is_of_columns() => {
+                diag.error(name, &messages::COLUMNS, &[name, &parameter]);
+            }
             Core::Slice if rank == 0 => diag.error(at, &messages::RANK_SLICE, &[name, &parameter]),
             _ => {}
         }
@@ -69,6 +73,15 @@ pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
         if let Some(attr) = op.attrs.iter().find(|a| added && a.ident == extra) {
             diag.error(&attr.ident, &message::DOUBLED_NAME, &[&attr.ident]);
         }
+    }
+}
+
+/// Results for parts of a row only exist if there is one row, and one number for it.
+pub fn combine(op: &Op, clauses: &Clauses, diag: &mut Diag) {
+    let Some(word) = &clauses.combine else { return };
+    let reduces = matches!((&op.inputs[..], &op.outputs[..]), ([x], [out]) if x.core.is_along() && !out.core.is_along());
+    if op.axis.is_none() || !reduces {
+        diag.error(word, &messages::COMBINE_LEVEL, &[]);
     }
 }
 

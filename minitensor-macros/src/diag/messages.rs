@@ -105,6 +105,9 @@ messages! {
     CELL_NEEDS_SHAPE: "the op `{}` works on cells, but has no `shape` clause", "describe its input and output dimensions, such as `shape = (x: [.., n]) -> [.., n]`";
     RANK: "`{}` has rank {} here, but its type `{}` has rank {}", "write the same number of dimensions in both";
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "use `&T` or `&mut T` for a single element";
+    COLUMNS: "the op has `Columns`, but `{}` has the type `{}`", "use `Columns<T>` for inputs, `ColumnsMut<T>` for outputs along the row, and `&mut [T]` for outputs without its dimension";
+    COMBINE: "unknown word `{}` in the clause `combine`", "{}";
+    COMBINE_LEVEL: "`combine` describes a row or cell op that reduces its only input along an axis to one result", "remove it";
     AXIS_LEVEL: "only a row or cell op can have an `axis` clause", "remove it; a tensor op can take a parameter `axis: i64`";
 
     // Rows.
@@ -139,6 +142,7 @@ messages! {
 
     // The gradient.
     NOT_DERIVABLE: "the gradient cannot be derived, because `{}` has another floating-point dtype", "use one dtype variable for all floating-point tensors, or write a formula or `backward = none`";
+    NOT_DERIVABLE_COLUMNS: "the gradient of a body with `Columns` cannot be derived", "write a formula, name a function of rows with `program = …`, or write `backward = none`";
     NOT_DERIVABLE_IN_PLACE: "the gradient of an op that changes its arguments cannot be derived", "remove the clause, so that differentiating raises an error, or return new values";
 
     // Element bodies.

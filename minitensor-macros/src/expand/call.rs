@@ -93,12 +93,13 @@ fn arguments(op: &Op) -> (TokenStream, TokenStream) {
     }
 }
 
-/// The attributes as parameters. The first `own` are those of the op. `axis` precedes those that have a default.
+/// The attributes as parameters. The first `own` are those of the op. `axis` precedes those that have a default, and a dtype is last.
 fn in_order(attributes: &[Attribute], own: usize) -> Vec<&Attribute> {
     let required = attributes[..own].iter().take_while(|a| !a.has_default()).count();
     let mut order: Vec<&Attribute> = attributes.iter().collect();
     if attributes.len() > own {
         order[required..=own].rotate_right(1);
+        order.sort_by_key(|a| a.kind == AttrKind::DType);
     }
     order
 }

@@ -218,6 +218,7 @@ pub fn vjp(op: &Op) -> Option<Vjp> {
         shape: Some(Clause { tree: dims, source: shape.source.clone() }),
         predicates: vec![],
         axis: None,
+        combine: None,
         gradient: Gradient::NotNeeded,
         inplace: None,
         precompiled: None,
@@ -237,6 +238,9 @@ fn argument(ty: &TokenStream, core: Core, mutable: bool, i: usize) -> TokenStrea
         Core::Scalar => "scalar".to_owned(),
         Core::Slice => "slice".to_owned(),
         Core::View(dims) => format!("view{dims}"),
+        Core::Columns => "columns".to_owned(),
+        // The cores of all these cells are one slice.
+        Core::Results => "slice".to_owned(),
     };
     let name = if mutable { format_ident!("{name}_mut") } else { format_ident!("{name}") };
     quote!(__private::#name::<#ty>(&args[#at], cell))

@@ -35,6 +35,13 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             quote!(__private::Some(__private::Axis { attr: #at, keepdims: #keepdims, many: #many }))
         }
     };
+    let combine = match op.combine {
+        None => quote!(__private::None),
+        Some(combine) => {
+            let variant = format_ident!("{combine:?}");
+            quote!(__private::Some(__private::Combine::#variant))
+        }
+    };
     quote! {
         static #name: __private::OpDef = __private::OpDef {
             name: #op_name,
@@ -47,6 +54,7 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             shape: #shape,
             predicates: #predicates,
             axis: #axis,
+            combine: #combine,
             body: #body,
             backward: #backward,
             kernels: __private::KernelTable::new(),

@@ -43,12 +43,12 @@ pub fn gradient_kernels(op: &Op, vjp: &Op) -> TokenStream {
     let kernels = op.precompiled.as_ref().map(|_| compiled_gradient(op, vjp));
     let (program, forward) = (format_ident!("{}_program", stem(vjp)), format_ident!("{}_program", stem(op)));
     let numbers: Vec<usize> = cotangents(op).map(|(k, _)| k).collect();
-    let gives = cotangents(op).map(|(_, o)| o.core == Core::Slice);
+    let gives = cotangents(op).map(|(_, o)| o.core.is_along());
     let outputs = super::positions(numbers);
     let variables = floats_of(op).map(|(i, input)| {
         let (kind, at) = match input.core {
             Core::Slice => ("Input", along(op).position(|other| other == i)),
-            _ => ("Uniform", floats_of(op).filter(|(_, x)| x.core != Core::Slice).position(|(other, _)| other == i)),
+            _ => ("Uniform", floats_of(op).filter(|(_, x)| !x.core.is_along()).position(|(other, _)| other == i)),
         };
         let (kind, at) = (format_ident!("{kind}"), syn::Index::from(at.unwrap_or_default()));
         quote!(__private::Variable::#kind(#at))
@@ -127,6 +127,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
         shape: Some(Clause { tree: dims, source: shape.source.clone() }),
         predicates: vec![],
         axis: None,
+        combine: None,
         gradient: Gradient::NotNeeded,
         inplace: None,
         precompiled: op.precompiled.clone(),
@@ -145,7 +146,7 @@ fn indices_of(op: &Op) -> impl Iterator<Item = (usize, &Input)> {
 
 /// The inputs with one value for each element of a row.
 fn along(op: &Op) -> impl Iterator<Item = usize> {
-    (0..op.inputs.len()).filter(|i| op.inputs[*i].core == Core::Slice)
+    (0..op.inputs.len()).filter(|i| op.inputs[*i].core.is_along())
 }
 
 /// The outputs that have a cotangent.
@@ -201,8 +202,8 @@ fn body(op: &Op) -> TokenStream {
     });
     let has: Vec<_> = optional(op).map(|(i, _)| flag(i)).collect();
     let count = syn::Index::from(has.len());
-    let along = floats_of(op).map(|(_, i)| i.core == Core::Slice);
-    let gives: Vec<_> = op.outputs.iter().map(|o| o.core == Core::Slice).collect();
+    let along = floats_of(op).map(|(_, i)| i.core.is_along());
+    let gives: Vec<_> = op.outputs.iter().map(|o| o.core.is_along()).collect();
     let (floats, indices): (Vec<_>, Vec<_>) =
         (floats_of(op).map(|(i, _)| input(i)).collect(), indices_of(op).map(|(i, _)| input(i)).collect());
     let (i, x, o) = (floats.len(), indices.len(), gives.len());
@@ -278,6 +279,7 @@ fn result(
                 _ => Some(quote!(#ident)),
             }
         }
+        Slot::Attr(i) if op.accumulator() == Some(i) => None,
         Slot::Attr(i) => Some(attr(i)),
         Slot::Output(_) => None,
     });

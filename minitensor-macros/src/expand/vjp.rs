@@ -61,6 +61,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
         shape: None,
         predicates: vec![],
         axis: None,
+        combine: None,
         gradient: Gradient::NotNeeded,
         inplace: None,
         precompiled: op.precompiled.clone(),

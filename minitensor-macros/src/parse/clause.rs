@@ -19,6 +19,7 @@ pub struct Clauses {
     pub dtype: Option<DTypes>,
     pub backward: Option<Backward>,
     pub axis: Option<AxisClause>,
+    pub combine: Option<Ident>,
     /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
     pub inplace: Option<Ident>,
@@ -76,6 +77,7 @@ const CLAUSES: &[(&str, &str)] = &[
     ("dtype", "dtype = (x: T) -> T where T: f32 | f64"),
     ("backward", "backward = |d_out| { x: d_out * out }"),
     ("axis", "axis = -1"),
+    ("combine", "combine = add"),
     ("where", "where eps >= 0.0"),
     ("inplace", "inplace"),
     ("name", "name = \"ns::op\""),
@@ -155,6 +157,7 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         "dtype" => clauses.dtype = Some(input.parse()?),
         "backward" => clauses.backward = Some(input.parse()?),
         "axis" => clauses.axis = Some(AxisClause { word: word.clone(), default: axis(input)? }),
+        "combine" => clauses.combine = Some(Ident::parse_any(input)?),
         "inplace" => clauses.inplace = Some(word.clone()),
         "precompiled" => clauses.precompiled = Some(word.clone()),
         "name" => clauses.name = Some(input.parse()?),

@@ -10,7 +10,7 @@ use syn::{FnArg, Ident, ItemFn, LitInt, Token, Type};
 use super::clause::{Backward, Clauses, DTypes, Tuned};
 use super::signature::Signature;
 use crate::ast::{
-    AttrKind, Attribute, Axis, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
+    AttrKind, Attribute, Axis, Combine, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
 };
 use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{self, Bound, DTypeSet};
@@ -64,9 +64,18 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
         name,
         outputs,
         axis,
+        combine: clauses.combine.as_ref().and_then(|word| combine(word, diag)),
     };
     op.gradient = gradient(&op, clauses.backward.take(), diag);
     Some(op)
+}
+
+fn combine(word: &Ident, diag: &mut Diag) -> Option<Combine> {
+    let found = Combine::from_word(&text(word));
+    if found.is_none() {
+        diag.error(word, &messages::COMBINE, &[word, &suggestion(&text(word), &Combine::words())]);
+    }
+    found
 }
 
 /// Removes `#[default]`, which the compiler does not know.
@@ -345,7 +354,12 @@ fn cell_outputs(
             *param = outputs.iter().position(|(at, _)| at == param).unwrap_or_default();
         }
     }
-    outputs.into_iter().map(|(_, output)| output).collect()
+    let mut outputs: Vec<Output> = outputs.into_iter().map(|(_, output)| output).collect();
+    if signature.inputs.iter().any(|input| input.core == Core::Columns) {
+        let is_number = |o: &Output| shape.output(&text(&o.ident), 0).is_some_and(|named| named.dims.core.is_empty());
+        outputs.iter_mut().filter(|o| o.core == Core::Slice && is_number(o)).for_each(|o| o.core = Core::Results);
+    }
+    outputs
 }
 
 /// An input or output extends along the row if it has a core dimension.
@@ -388,6 +402,9 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
 
 /// The derived gradient of a cell body. A tape has numbers of one dtype, so all differentiable tensors must have it.
 fn of_cells(op: &Op, diag: &mut Diag) -> Gradient {
+    if op.is_of_columns() {
+        diag.error(op.ident(), &messages::NOT_DERIVABLE_COLUMNS, &[]);
+    }
     let variable = op.generics.iter().position(Generic::is_differentiable).map(Elem::Generic);
     let inputs = op.inputs.iter().map(|input| (&input.ident, input.elem));
     let tensors = inputs.chain(op.outputs.iter().map(|output| (&output.ident, output.elem)));

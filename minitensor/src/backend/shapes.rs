@@ -136,6 +136,10 @@ impl CallShapes {
                 (_, false) => core.into_iter().collect(),
             });
         }
+        let mut axes = axes;
+        if let (Some(_), Some(axes), Some(x)) = (op.combine, &mut axes, inputs[0]) {
+            axes.in_order_of_memory(x);
+        }
         Ok(CallShapes { axes, batch, outputs })
     }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::Produced;
 use super::check::{Checked, Flat};
-use super::tune;
+use super::{parts, tune};
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
@@ -81,6 +81,12 @@ pub fn compute(
         }
         (Body::Element(_), _) if is_looped(op, device) => elements::run(op, &converted, attrs, dtypes, device, wanted),
         (Body::Cell(_), Some((shapes, rule))) if is_looped(op, device) => {
+            if op.combine.is_some()
+                && device == Device::Cpu
+                && let Some(out) = parts::run(op, converted[0], attrs, checked, shapes)?
+            {
+                return Ok([Some(out)].into_iter().collect());
+            }
             cells::run(op, shapes, rule, &converted, attrs, dtypes, device, wanted)
         }
         (Body::Cell(_), None) => Err(Error::runtime(format!("op '{}' has a cell body but no shape rule", op.name))),

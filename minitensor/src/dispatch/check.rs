@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use crate::attr::Attr;
 use crate::error::{Error, Result, counted};
 use crate::graph::record;
 use crate::op::call::dtype_rule::DTypes;
@@ -21,9 +22,9 @@ pub struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
-    pub fn new(op: &OpDef, args: &'a [Arg<'a>]) -> Result<Checked<'a>> {
+    pub fn new(op: &OpDef, args: &'a [Arg<'a>], attrs: &[Attr]) -> Result<Checked<'a>> {
         check_count(op, args.len())?;
-        let dtypes = op.resolve_dtypes(args)?;
+        let dtypes = op.resolve_dtypes(args, attrs)?;
         let device = device(op, args)?;
         let numbers = materialize(op, args, &dtypes, device)?;
         let checked = Checked { dtypes, device, args, numbers };

@@ -14,6 +14,7 @@ mod backend;
 pub(crate) mod capture;
 mod check;
 mod fast;
+pub(crate) mod parts;
 mod record;
 mod tune;
 
@@ -99,7 +100,7 @@ pub(crate) fn record_only(
     attrs: &[Attr],
     known: &[Option<Tensor>],
 ) -> Result<Option<Vec<Tensor>>> {
-    let checked = Checked::new(op, args)?;
+    let checked = Checked::new(op, args, attrs)?;
     let inputs = checked.inputs();
     if matches!(op.backward, Backward::Composite) || op.body.is_interpreted() {
         return Ok(None);
@@ -138,7 +139,7 @@ pub(crate) fn record_only(
 
 /// The layers below [`capture`].
 fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
-    let checked = Checked::new(op, args)?;
+    let checked = Checked::new(op, args, attrs)?;
     let inputs = checked.inputs();
     op.write_program(attrs, |i| inputs[i].is_some())?;
     autograd::call(op, &inputs, attrs, &checked, wanted)

@@ -10,7 +10,7 @@ use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::op::*;
-use crate::plugin::abi::{self, ErrorSink, Host, KernelFn, Str, arity, backward, body, core, kind, role, rule};
+use crate::plugin::abi::{self, ErrorSink, Host, KernelFn, Str, arity, backward, body, combine, core, kind, role, rule};
 use crate::plugin::ffi::{catch, checked};
 use crate::tensor::Tensor;
 
@@ -66,6 +66,7 @@ pub fn table(op: &'static OpDef) -> &'static abi::Op {
         axis: op.axis.map_or(0, |axis| i32::from(axis.attr) + 1),
         keepdims: op.axis.and_then(|axis| axis.keepdims).map_or(0, |k| i32::from(k) + 1),
         many_axes: op.axis.is_some_and(|axis| axis.many).into(),
+        combine: op.combine.map_or(combine::NONE, |combine| combine.number() as u32 + 1),
         context: std::ptr::from_ref(op).cast(),
         ..EMPTY
     };
@@ -115,7 +116,7 @@ const EMPTY: abi::Op = abi::Op {
     n_saved_inputs: 0,
     n_saved_outputs: 0,
     n_without: 0,
-    reserved: 0,
+    combine: combine::NONE,
     cuda: Str::EMPTY,
 };
 
@@ -234,7 +235,8 @@ fn set_body(op: &'static OpDef, table: &mut abi::Op) {
     let entry = inventory::iter::<OpEntry>.into_iter().find(|entry| std::ptr::eq(entry.op, op));
     let kernels = match entry.and_then(|entry| entry.kernels.as_ref()) {
         Some(Kernels::Elements(find)) => kernels(op, *find, KernelFn { elements: Some(elements) }),
-        Some(Kernels::Cells(find)) => kernels(op, *find, KernelFn { cells: Some(cells) }),
+        // A host packs the cells of a plugin one by one.
+        Some(Kernels::Cells(find) | Kernels::Columns(find)) => kernels(op, *find, KernelFn { cells: Some(cells) }),
         None => Vec::new(),
     };
     let (code, program) = match &op.body {

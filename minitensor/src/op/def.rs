@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use minitensor_schema::Combine;
 pub use minitensor_schema::signature::{
     Arity, Attribute, Axis, Core, DTypeRule, Generic, Input, List, Output, Role, Signature, Text,
 };
@@ -42,6 +43,8 @@ pub struct OpDef {
     pub predicates: List<Predicate>,
     /// The `axis` clause, if the caller may choose the axes of the core dimension.
     pub axis: Option<Axis>,
+    /// The `combine` clause, if the results for parts of a row combine to the result for the row.
+    pub combine: Option<Combine>,
     /// The computation.
     pub body: Body,
     /// The gradient.

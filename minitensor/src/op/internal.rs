@@ -23,6 +23,7 @@ pub(crate) fn internal_op(name: String, body: Dynamic, backward: Backward) -> Op
         shape: ShapeRule::Inferred,
         predicates: Cow::Borrowed(&[]),
         axis: None,
+        combine: None,
         body: Body::Dynamic(body),
         backward,
         kernels: KernelTable::new(),

@@ -71,6 +71,9 @@ pub enum Kernels {
     Elements(fn(&[DType]) -> Option<ElementKernel>),
     /// Loops over core cells.
     Cells(fn(&[DType]) -> Option<CellKernel>),
+    /// Loops over core cells that also take neighbouring cells as the columns of a table. Then an argument has its first core
+    /// dimension, if it has one, and a last dimension of cells.
+    Columns(fn(&[DType]) -> Option<CellKernel>),
     /// A loop over core cells of half floats.
     #[cfg(feature = "engine")]
     HalfCells(HalfCells),
@@ -177,10 +180,15 @@ impl Kernels {
     /// The loop over cells for these dtypes.
     pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
         match self {
-            Kernels::Cells(find) => find(dtypes).map(Kernel::Compiled),
+            Kernels::Cells(find) | Kernels::Columns(find) => find(dtypes).map(Kernel::Compiled),
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
             _ => None,
         }
+    }
+
+    /// The loop over cells for these dtypes, if it takes neighbouring cells together.
+    pub(crate) fn columns(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
+        if let Kernels::Columns(find) = self { find(dtypes).map(Kernel::Compiled) } else { None }
     }
 
     /// The programs over elements.

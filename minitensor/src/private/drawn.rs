@@ -40,7 +40,7 @@ impl Drawn {
     /// If the inputs do not broadcast, or do not have dtypes that the op takes.
     pub fn new(op: &OpRef, inputs: &[Option<&Tensor>], key: Option<&Tensor>, count: usize) -> Result<Drawn> {
         let args: SmallVec<[Arg<'_>; 8]> = inputs.iter().map(|t| t.map_or(Arg::None, Arg::Tensor)).collect();
-        let dtypes = op.resolve_dtypes(&args)?;
+        let dtypes = op.resolve_dtypes(&args, &[])?;
         let rule = if let ShapeRule::Core(rule) = &op.shape { Some(rule) } else { None };
         let (mut batch, mut row): (Shape, Option<usize>) = (Shape::default(), None);
         for (i, t) in inputs.iter().enumerate() {

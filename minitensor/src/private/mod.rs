@@ -24,6 +24,7 @@ pub use inventory;
 pub use minitensor_kernels::cartesian::Complex;
 pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
+use minitensor_kernels::{Columns, ColumnsMut};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, map};
 pub use ndarray;
 
@@ -289,6 +290,31 @@ pub unsafe fn slice<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a [T] {
 pub unsafe fn slice_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut [T] {
     // SAFETY: by the contract of this function, the core is contiguous, has `numel(arg)` elements and is not aliased.
     unsafe { std::slice::from_raw_parts_mut(place(arg, cell), numel(arg)) }
+}
+
+/// The height, width and distance of rows of a table of cells: one cell, or neighbouring ones as columns.
+#[inline(always)]
+fn table(arg: &CellArg<'_>) -> (usize, usize, usize) {
+    match (arg.shape, arg.strides) {
+        ([height, width], [stride, _]) => (*height, *width, *stride as usize),
+        _ => (numel(arg), 1, 1),
+    }
+}
+
+/// # Safety
+/// The argument has a contiguous core of elements of type `T`, or neighbouring cells as columns. They are valid for reads for `'a`.
+pub unsafe fn columns<'a, T>(arg: &CellArg<'a>, cell: usize) -> Columns<'a, T> {
+    let (height, width, stride) = table(arg);
+    // SAFETY: by the contract of this function.
+    unsafe { Columns::from_raw_parts(place(arg, cell), height, width, stride) }
+}
+
+/// # Safety
+/// As for [`columns`]. The elements are also valid for writes, and nothing else refers to them for `'a`.
+pub unsafe fn columns_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> ColumnsMut<'a, T> {
+    let (height, width, stride) = table(arg);
+    // SAFETY: by the contract of this function.
+    unsafe { ColumnsMut::from_raw_parts(place(arg, cell), height, width, stride) }
 }
 
 /// # Safety

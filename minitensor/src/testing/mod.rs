@@ -9,6 +9,7 @@ mod graphs;
 mod layouts;
 mod lazy;
 mod opcheck;
+mod parts;
 mod precision;
 mod programs;
 mod rows;

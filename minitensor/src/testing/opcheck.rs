@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, made};
-use super::{attributes, batches, gradients, graphs, layouts, lazy, precision, programs};
+use super::{attributes, batches, gradients, graphs, layouts, lazy, parts, precision, programs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
@@ -73,6 +73,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("overlap", layouts::overlapping_writes_are_refused),
     ("special values", layouts::nan_is_not_swallowed),
     ("program", programs::program_is_the_body),
+    ("combine", parts::parts_combine),
     ("attributes", attributes::domains_are_enforced),
     ("tuning", attributes::candidates_agree),
     ("graph", graphs::graph_is_the_op),

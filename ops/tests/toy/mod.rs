@@ -159,5 +159,5 @@ kernels! {
     "equal": binary(|a: f64, b| a == b);
     "less": binary(|a: f64, b| a < b);
     "where": kernel(DType::F64, choose);
-    "row::sum": kernel(DType::F64, row_sum);
+    "sum": kernel(DType::F64, row_sum);
 }

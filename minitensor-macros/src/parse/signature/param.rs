@@ -2,7 +2,7 @@
 
 use syn::{Ident, Type, TypeParamBound, TypePath, TypeReference};
 
-use super::{is_named, known_bound, option, type_argument};
+use super::{is_named, known_bound, option, type_argument, wrapped};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::dtype::{self, DType};
@@ -55,6 +55,9 @@ pub fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor
     }
     if let Some((elem, dims, mutable)) = array_view(ty, generics) {
         return Some(cell(elem, Core::View(dims), mutable));
+    }
+    if let Some((elem, mutable)) = columns(ty, generics) {
+        return Some(cell(elem, Core::Columns, mutable));
     }
     let Type::Reference(TypeReference { mutability, elem: inner, .. }) = ty else { return None };
     let mutable = mutability.is_some();
@@ -112,6 +115,12 @@ fn array_view(ty: &Type, generics: &[Generic]) -> Option<(Elem, usize, bool)> {
     let elem = type_argument(&last.arguments)?;
     let elem = variable(elem, generics).or_else(|| dtype::of(elem).map(Elem::Fixed))?;
     Some((elem, dims, mutable))
+}
+
+/// `Columns<T>`, `ColumnsMut<'_, T>`
+fn columns(ty: &Type, generics: &[Generic]) -> Option<(Elem, bool)> {
+    let of = |name| wrapped(ty, name).and_then(|ty| variable(ty, generics).or_else(|| dtype::of(ty).map(Elem::Fixed)));
+    of("Columns").map(|elem| (elem, false)).or_else(|| of("ColumnsMut").map(|elem| (elem, true)))
 }
 
 fn attr_kind(ty: &Type, diag: &mut Diag) -> Option<AttrKind> {

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod partial_sums;
+mod tables;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -99,25 +100,43 @@ pub fn run(
     let has_batch = rule.inputs.iter().any(|i| i.batch);
     let is_summed = |dims: &Dims| has_batch && !dims.batch;
     let sums_any = rule.outputs.iter().any(is_summed);
-    let cells = shapes.batch.numel();
-    let is_wide = shapes.batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE);
-    let is_side_by_side = !sums_any && is_wide && operands.iter().flatten().any(CellOperand::is_beside);
-    let are_few = cells < num_threads() && operands.iter().flatten().any(CellOperand::is_for_threads);
+    for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
+        let of = |t: &Tensor| {
+            CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true)
+        };
+        operands.push(t.as_ref().filter(|_| !is_summed(dims)).map(of));
+    }
+    let columns = op.kernels_on(DeviceKind::Cpu).find_map(|kernels| kernels.columns(&compute)).filter(|_| !sums_any);
+    let mut batch = shapes.batch.clone();
+    if columns.is_some() {
+        batch = merged(&batch, &mut operands);
+    }
+    let tables = columns.and_then(|_| tables::of(&batch, &mut operands));
+    let is_table = tables.is_some();
+    let batch = tables.unwrap_or(batch);
+    let cells = batch.numel();
+    let is_wide = batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE);
+    let given = || operands[..op.inputs.len()].iter().flatten();
+    let is_side_by_side = !sums_any && is_wide && given().any(CellOperand::is_beside);
+    let are_few = cells < num_threads() && given().any(CellOperand::is_for_threads);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
     let has_half_rows = dtype == DType::F32
         && outputs.iter().all(Option::is_some)
-        && operands.iter().flatten().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
-    let is_special = of_halves.is_none() && (is_side_by_side || are_few || has_half_rows);
-    let row = operands.iter().flatten().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
+        && given().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
+    let is_special = of_halves.is_none() && !is_table && (is_side_by_side || are_few || has_half_rows);
+    let row = given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
     let may_reduce = of_halves.is_none()
+        && !is_table
         && cells * row >= FEWEST_STORED
         && op.outputs.iter().all(|output| output.core == Core::Scalar)
-        && !operands.iter().flatten().any(|o| o.packed);
+        && !given().any(|o| o.packed);
+    let work: usize = given().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     let is_fit = |rows: &Arc<RowKernel>| match is_special {
         true => rows.has_machine_code(dtype),
         false => rows.reduces_at_once(dtype, row),
     };
     let assembled = if is_special || may_reduce { row_kernel(op, dtype, program).filter(is_fit) } else { None };
+    let is_of_columns = is_side_by_side && !is_table && assembled.is_none() && columns.is_some();
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),
@@ -139,7 +158,6 @@ pub fn run(
             _ => operand,
         });
     }
-    let work: usize = operands.iter().flatten().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     // The division into partial sums determines their bits, so it is not tuned.
     let tuned = op.grain(attrs).filter(|_| !sums_any);
     let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work);
@@ -147,28 +165,23 @@ pub fn run(
         grain = grain.max(SIDE_BY_SIDE.min(cells / PARTS));
     }
     let mut parts = Vec::new();
-    for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
-        match t {
-            Some(t) if is_summed(dims) => {
-                grain = grain.max(cells.div_ceil(PARTS));
-                parts.push((operands.len(), t));
-                operands.push(None);
-            }
-            Some(t) => {
-                let operand =
-                    CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true);
-                operands.push(Some(match (output.dtype, kernel) {
-                    (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype, _)) if stored != DType::Bool => {
-                        operand.computed_in(dtype)
-                    }
-                    _ => operand,
-                }));
-            }
-            None => operands.push(None),
+    for (k, (output, dims)) in op.outputs.iter().zip(rule.outputs.iter()).enumerate() {
+        let at = op.inputs.len() + k;
+        if let Some(t) = outputs[k].as_ref().filter(|_| is_summed(dims)) {
+            grain = grain.max(cells.div_ceil(PARTS));
+            parts.push((at, t));
         }
+        operands[at] = operands[at].take().map(|operand| match (output.dtype, kernel) {
+            (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype, _)) if stored != DType::Bool => operand.computed_in(dtype),
+            _ => operand,
+        });
     }
-    if is_side_by_side {
+    if is_side_by_side || is_of_columns {
         operands.iter_mut().flatten().for_each(CellOperand::put_beside);
+    }
+    if is_of_columns {
+        let numbers = operands.iter_mut().flatten().filter(|o| o.sizes.is_empty() && o.step() != 1);
+        numbers.for_each(|o| o.packed = true);
     }
     let halves = rows.as_ref().filter(|_| has_half_rows && !is_side_by_side);
     let stored = halves.and_then(|rows| in_place(rows, &mut operands));
@@ -190,14 +203,15 @@ pub fn run(
         operands[k] = Some(sum.operand(shapes, op.outputs[k - op.inputs.len()].core));
         sums.push(sum);
     }
-    let batch = merged(&shapes.batch, &mut operands);
+    let batch = merged(&batch, &mut operands);
     let failure = Mutex::new(None);
     parallel_for(cells, grain, |range| {
         if failure.lock().is_ok_and(|f| f.is_some()) {
             return;
         }
         let part = range.start / grain;
-        let result = Cells { operands: &operands, batch: &batch, kernel, attrs, part, together }.run(range);
+        let cells = Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together };
+        let result = cells.run(range);
         if let Err(error) = result {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
         }
@@ -344,6 +358,11 @@ impl CellOperand {
         self.sizes.len() == 1 && self.sizes[0] >= RowPlan::FOR_THREADS
     }
 
+    /// The number of elements of a core of one dimension.
+    fn row(&self) -> usize {
+        self.sizes.first().copied().unwrap_or(1)
+    }
+
     /// How its elements are stored, if they are contiguous rows of half floats.
     fn half_row(&self) -> Storage {
         let is_row = self.sizes.len() == 1 && self.core_shape.is_contiguous(&self.core_strides);
@@ -372,6 +391,8 @@ struct Cells<'a> {
     operands: &'a [Option<CellOperand>],
     batch: &'a Shape,
     kernel: Kernel<'a, CellKernel>,
+    /// Whether the kernel gets packed cells as the columns of tables.
+    is_of_columns: bool,
     attrs: &'a [Attr],
     part: usize,
     /// The largest number of cells that the kernel gets at once.
@@ -402,11 +423,20 @@ impl Cells<'_> {
             if cell > range.start {
                 crate::interrupt::check()?;
             }
-            let beside = [count as isize];
+            let beside = [count as isize, 1];
+            let tables: SmallVec<[[usize; 2]; 6]> = match self.is_of_columns {
+                true => self.operands.iter().map(|o| [o.as_ref().map_or(0, CellOperand::row), count]).collect(),
+                false => SmallVec::new(),
+            };
             let mut args: SmallVec<[CellArg<'_>; 6]> = SmallVec::new();
-            for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut *buffers) {
+            for (i, ((operand, offset), buffer)) in self.operands.iter().zip(&offsets).zip(&mut *buffers).enumerate() {
                 args.push(match operand {
                     None => CellArg { data: std::ptr::null_mut(), step: 0, is_large: false, shape: &[], strides: &[] },
+                    Some(o) if self.is_of_columns => {
+                        let data = if o.packed { buffer.as_mut_ptr().cast() } else { places(o, *offset) };
+                        let from = 1 - o.sizes.len().min(1);
+                        CellArg { data, step: 0, is_large: false, shape: &tables[i][from..], strides: &beside[from..] }
+                    }
                     Some(o) if o.beside => {
                         let step = o.compute.size() as isize;
                         CellArg {
@@ -414,7 +444,7 @@ impl Cells<'_> {
                             step,
                             is_large: false,
                             shape: &o.sizes,
-                            strides: &beside,
+                            strides: &beside[..1],
                         }
                     }
                     Some(o) if o.packed => {
@@ -430,7 +460,7 @@ impl Cells<'_> {
                 });
             }
             // SAFETY: every argument has `count` cores of the dtype, rank and layout that the kernel was generated for.
-            unsafe { self.kernel.run(self.attrs, &args, count)? };
+            unsafe { self.kernel.run(self.attrs, &args, if self.is_of_columns { 1 } else { count })? };
             for ((operand, offset), buffer) in self.operands.iter().zip(&offsets).zip(&mut *buffers) {
                 if let Some(o) = operand.as_ref().filter(|o| o.packed && o.is_output) {
                     // SAFETY: as for packing.

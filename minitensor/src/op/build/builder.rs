@@ -83,6 +83,7 @@ impl CustomOpBuilder {
                 shape: ShapeRule::Inferred,
                 predicates: Cow::Borrowed(&[]),
                 axis: None,
+                combine: None,
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::Composite,
                 kernels: KernelTable::new(),

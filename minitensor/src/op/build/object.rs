@@ -37,6 +37,7 @@ where
         shape: ShapeRule::Inferred,
         predicates: Cow::Borrowed(&[]),
         axis: None,
+        combine: None,
         body: Body::Dynamic(Dynamic {
             run: Arc::new(move |call| forward(&*object, call.inputs()).map(|t| vec![t])),
             is_interpreted: false,

@@ -44,7 +44,7 @@ impl CustomOp for OpRef {
     fn output_dtype(&self, input_dtypes: &[DType]) -> Result<DType> {
         let args = metas(input_dtypes.iter().map(|d| (Shape::default(), *d)))?;
         let args: Vec<Arg<'_>> = args.iter().map(Arg::Tensor).collect();
-        let dtypes = self.resolve_dtypes(&args)?;
+        let dtypes = self.resolve_dtypes(&args, &[])?;
         self.output_dtype_of(self.outputs[0].dtype, &dtypes, &self.default_attrs()?)
     }
 

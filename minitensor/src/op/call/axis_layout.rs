@@ -53,6 +53,16 @@ impl AxisLayout {
         self.order().enumerate().any(|(i, a)| i != a)
     }
 
+    /// The core axes.
+    pub fn axes(&self) -> &[usize] {
+        &self.axes
+    }
+
+    /// Orders the core axes as in memory, for ops whose results do not depend on the order of elements.
+    pub fn in_order_of_memory(&mut self, tensor: &Tensor) {
+        self.axes.sort_by_key(|a| std::cmp::Reverse(tensor.strides()[*a].unsigned_abs()));
+    }
+
     /// The number of core axes.
     pub fn width(&self) -> usize {
         self.axes.len()

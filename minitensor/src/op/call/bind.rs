@@ -11,13 +11,14 @@ use minitensor_schema::suggestion::{nearest, synonym};
 
 impl OpDef {
     /// The positions of the attributes, in the order of the parameters. Attributes are stored with `axis` and `keepdims`
-    /// last. As a parameter, `axis` precedes the attributes with a default, as in NumPy and PyTorch.
+    /// last. As a parameter, `axis` precedes the attributes with a default, and `dtype` is the last one, as in NumPy and PyTorch.
     pub fn attr_order(&self) -> SmallVec<[usize; 8]> {
         let mut order: SmallVec<[usize; 8]> = (0..self.attrs.len()).collect();
         if let Some(axis) = self.axis {
             let axis = axis.attr as usize;
             let required = self.attrs[..axis].iter().take_while(|a| a.default.is_none()).count();
             order[required..=axis].rotate_right(1);
+            order.sort_by_key(|i| self.attrs[*i].kind == AttrKind::DType);
         }
         order
     }

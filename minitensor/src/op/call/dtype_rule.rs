@@ -4,10 +4,11 @@ use minitensor_kernels::Const;
 use smallvec::{SmallVec, smallvec};
 
 use crate::attr::Attr;
+use crate::attr::AttrKind;
 use crate::dtype::{DType, DTypeSet, Kind};
 use crate::error::{Error, Result};
 use crate::op::call::Arg;
-use crate::op::def::{Arity, DTypeRule, Input, OpDef};
+use crate::op::def::{Arity, Attribute, Body, DTypeRule, Input, OpDef};
 #[cfg(feature = "engine")]
 use crate::op::def::{Output, Role};
 
@@ -21,8 +22,14 @@ impl OpDef {
         &self.inputs[flat.min(self.inputs.len() - 1)]
     }
 
+    /// The position of the attribute `dtype` of a reduction: the dtype in which it computes.
+    fn accumulator(&self) -> Option<usize> {
+        let is_one = |a: &Attribute| a.kind == AttrKind::DType && a.optional && a.name == "dtype";
+        if matches!(self.body, Body::Cell(_)) { self.attrs.iter().position(is_one) } else { None }
+    }
+
     /// Promotes the inputs that share a dtype variable, and checks every input's dtype.
-    pub(crate) fn resolve_dtypes(&self, args: &[Arg<'_>]) -> Result<DTypes> {
+    pub(crate) fn resolve_dtypes(&self, args: &[Arg<'_>], attrs: &[Attr]) -> Result<DTypes> {
         let mut found: SmallVec<[Option<DType>; 2]> = smallvec![None; self.generics.len()];
         for (i, arg) in args.iter().enumerate() {
             let Arg::Tensor(t) = arg else { continue };
@@ -45,6 +52,11 @@ impl OpDef {
         for (g, slot) in found.iter().enumerate() {
             let generic = &self.generics[g];
             let dtype = taken(slot.unwrap_or(DType::F32), generic.dtypes);
+            let dtype = match self.accumulator().filter(|_| g == 0).map(|a| attrs.get(a)) {
+                None => dtype,
+                Some(Some(Attr::DType(dtype))) => *dtype,
+                Some(_) => summed(dtype),
+            };
             if !generic.dtypes.contains(dtype) {
                 return Err(self.refuse_dtype(args, g, dtype));
             }
@@ -96,6 +108,9 @@ impl OpDef {
     #[cold]
     fn refuse_dtype(&self, args: &[Arg<'_>], generic: usize, dtype: DType) -> Error {
         let admitted = self.generics[generic].dtypes;
+        if self.accumulator().is_some() && args.iter().all(|arg| !matches!(arg, Arg::Tensor(t) if t.dtype() == dtype)) {
+            return Error::type_(format!("op '{}' computes in {admitted}, got dtype {dtype}", self.name));
+        }
         let at = args.iter().enumerate().position(|(i, arg)| {
             self.parameter(i).dtype == DTypeRule::Generic(generic as u8)
                 && matches!(arg, Arg::Tensor(t) if !admitted.contains(t.dtype()))
@@ -165,6 +180,15 @@ impl OpDef {
 pub fn taken(dtype: DType, admitted: DTypeSet) -> DType {
     let admits_whole = admitted.intersection(DTypeSet::WHOLE) != DTypeSet::of(&[]);
     if dtype.kind() < Kind::Float && !admits_whole && admitted.contains(DType::F32) { DType::F32 } else { dtype }
+}
+
+/// The dtype in which integers and booleans are summed: 64 bits, as in the Array API.
+fn summed(dtype: DType) -> DType {
+    match dtype.kind() {
+        Kind::Bool | Kind::Signed => DType::I64,
+        Kind::Unsigned => DType::U64,
+        _ => dtype,
+    }
 }
 
 /// The dtype after promotion with a plain number. The number can change the kind, but not the size.

@@ -33,7 +33,7 @@ pub fn infer(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Vec<Tensor>
 /// If the op does not take the dtypes of the tensors.
 #[cfg(feature = "engine")]
 pub fn number_dtypes(op: &OpRef, args: &[Arg<'_>]) -> Result<Vec<Option<DType>>> {
-    let resolved = op.resolve_dtypes(args)?;
+    let resolved = op.resolve_dtypes(args, &[])?;
     let dtype = |(i, arg): (usize, &Arg<'_>)| match arg {
         Arg::Number(number) => Some(op.number_dtype(i, *number, &resolved)),
         _ => None,
@@ -51,7 +51,7 @@ pub fn infer_dtypes(op: &OpRef, dtypes: &[Option<DType>], attrs: &[Attr]) -> Res
     let meta = |dtype: &DType| Tensor::empty([], *dtype, Device::Meta);
     let metas = dtypes.iter().map(|d| d.as_ref().map(meta).transpose()).collect::<Result<Vec<_>>>()?;
     let args: Vec<Arg<'_>> = metas.iter().map(|t| t.as_ref().map_or(Arg::None, Arg::Tensor)).collect();
-    let resolved = op.resolve_dtypes(&args)?;
+    let resolved = op.resolve_dtypes(&args, attrs)?;
     let returned = op.outputs.iter().filter(|o| o.role == Role::Returned);
     returned.map(|o| op.output_dtype_of(o.dtype, &resolved, attrs)).collect()
 }

@@ -147,7 +147,7 @@ structs! {
         n_saved_inputs: u32,
         n_saved_outputs: u32,
         n_without: u32,
-        reserved: u32,
+        combine: u32,
         cuda: Str,
     }
     Device {

@@ -112,6 +112,10 @@ fn cores(op: &OpDef, kind: u32) -> Result<()> {
 }
 
 fn axis(op: &OpDef, kind: u32) -> Result<()> {
+    let reduces = matches!((&op.inputs[..], &op.outputs[..]), ([x], [out]) if x.core == Core::Slice && out.core == Core::Scalar);
+    if op.combine.is_some() && (op.axis.is_none() || !reduces) {
+        return wrong("its 'combine' needs an axis, one input along it, and one output without its dimension");
+    }
     let Some(Axis { attr, keepdims, many }) = op.axis else { return Ok(()) };
     if kind != body::CELLS {
         return wrong("only a body of cells supports 'axis'; another body may have a plain attribute of this name");

@@ -112,6 +112,7 @@ impl Reader {
                 shape: ShapeRule::Inferred,
                 predicates: Cow::Borrowed(&[]),
                 axis: self.axis()?,
+                combine: self.combine()?,
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::NotNeeded,
                 kernels: KernelTable::new(),

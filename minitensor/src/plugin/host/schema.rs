@@ -13,7 +13,7 @@ use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
 use crate::op::*;
-use crate::plugin::abi::{self, Str, arity, body, core, kind, most, role, rule, slice};
+use crate::plugin::abi::{self, Str, arity, body, combine, core, kind, most, role, rule, slice};
 use crate::tuning;
 
 impl Reader {
@@ -152,6 +152,17 @@ impl Reader {
             match dtypes.as_slice() {
                 [] => Err(Error::value(format!("the list of dtypes of the dtype variable '{name}' is empty"))),
                 some => Ok(Generic { name, dtypes: DTypeSet::of(some) }),
+            }
+        }
+    }
+
+    pub fn combine(&self) -> Result<Option<Combine>> {
+        match self.table.combine {
+            combine::NONE => Ok(None),
+            number => {
+                let word = Combine::words().get(number as usize - 1).copied();
+                let found = word.and_then(Combine::from_word);
+                found.map(Some).ok_or_else(|| Error::value(format!("its 'combine' is unknown: {number}")))
             }
         }
     }

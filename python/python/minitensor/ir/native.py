@@ -119,7 +119,7 @@ def native(node: OpNode) -> Step | None:
 
 
 def _op(node: OpNode) -> Step | None:
-    """An op of minitensor: `minitensor.swish`, or `minitensor.row::sum`."""
+    """An op of minitensor: `minitensor.swish`, or `minitensor.linalg::matrix_product`."""
     name = node.op_type.removeprefix("minitensor.")
     try:
         definition = define(name)

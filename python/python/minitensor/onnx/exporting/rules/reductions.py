@@ -21,8 +21,6 @@ _Reduction = Callable[[Value, Sequence[int], bool], Value]
 def over_axes(call: Call, x: Value, function: _Reduction) -> Value:
     """A reduction over the axes of a call. A tensor without axes to reduce has rows of one element."""
     assert x.shape is not None
-    if call.op.startswith("column::"):
-        return function(x, [len(x.shape) - 2], False)
     axes = call.axes("axis", len(x.shape))
     if axes:
         return function(x, axes, call.plain("keepdims"))
@@ -34,17 +32,17 @@ def _total(call: Call, op: str, in_dtype: str) -> Value:
     return over_axes(call, x, lambda v, axes, keepdims: reduced(op, v, axes, keepdims))
 
 
-@rule("sum", "row::sum", "column::sum")
+@rule("sum")
 def sum_(call: Call) -> Value:
     return _total(call, "ReduceSum", call.outputs[0].dtype)
 
 
-@rule("prod", "row::prod", "column::prod")
+@rule("prod")
 def prod(call: Call) -> Value:
     return _total(call, "ReduceProd", call.outputs[0].dtype)
 
 
-@rule("mean", "row::mean", "column::mean")
+@rule("mean")
 def mean(call: Call) -> Value:
     x = call["x"].cast(dtypes.in_full_precision(call.outputs[0].dtype))
 
@@ -64,8 +62,8 @@ def _extremum(op: str) -> Callable[[Call], Value]:
     return write
 
 
-rule("max", "row::max", "column::max")(_extremum("ReduceMax"))
-rule("min", "row::min", "column::min")(_extremum("ReduceMin"))
+rule("max")(_extremum("ReduceMax"))
+rule("min")(_extremum("ReduceMin"))
 
 
 def _position(op: str) -> Callable[[Call], Value]:
@@ -91,8 +89,8 @@ def _position(op: str) -> Callable[[Call], Value]:
     return write
 
 
-rule("argmax", "row::argmax", "column::argmax")(_position("ArgMax"))
-rule("argmin", "row::argmin", "column::argmin")(_position("ArgMin"))
+rule("argmax")(_position("ArgMax"))
+rule("argmin")(_position("ArgMin"))
 
 
 def _truths(call: Call) -> Value:
@@ -102,12 +100,12 @@ def _truths(call: Call) -> Value:
     return found
 
 
-@rule("any", "row::any", "column::any")
+@rule("any")
 def any_(call: Call) -> Value:
     return over_axes(call, _truths(call), any_true)
 
 
-@rule("all", "row::all", "column::all")
+@rule("all")
 def all_(call: Call) -> Value:
     x = _truths(call)
     others = ~x
@@ -115,7 +113,7 @@ def all_(call: Call) -> Value:
     return ~over_axes(call, others, any_true)
 
 
-@rule("count_nonzero", "row::count_nonzero", "column::count_nonzero")
+@rule("count_nonzero")
 def count_nonzero(call: Call) -> Value:
     x = _truths(call).cast("int64")
     return over_axes(call, x, lambda v, axes, keepdims: reduced("ReduceSum", v, axes, keepdims))
@@ -137,15 +135,14 @@ def std(call: Call) -> Value:
     return over_axes(call, x, spread)
 
 
-@rule("cumsum", "row::cumsum", "column::cumsum")
+@rule("cumsum")
 def cumulative_sum(call: Call) -> Value:
     x = call["x"]
     assert x.shape is not None
     wide = x.cast(dtypes.in_full_precision(call.outputs[0].dtype))
     if not x.shape:
         return wide.apply("Identity")
-    axis = len(x.shape) - 2 if call.op == "column::cumsum" else call.axis("axis", len(x.shape))
-    return cumsum(wide, axis)
+    return cumsum(wide, call.axis("axis", len(x.shape)))
 
 
 @rule("row::prod_of_others")

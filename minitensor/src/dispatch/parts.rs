@@ -1,0 +1,185 @@
+//! Reductions of tensors that are not contiguous, if the results for parts of a row combine. They read in the order of memory, count an
+//! element that is repeated only once, and compute a long row in parts instead of copying it as a whole.
+
+use minitensor_kernels::Const;
+use minitensor_schema::Combine;
+use smallvec::SmallVec;
+
+use super::backend::compute;
+use super::check::Checked;
+use crate::attr::Attr;
+use crate::backend::{CallShapes, Wanted};
+use crate::error::{Error, Result};
+use crate::op::call::Value;
+use crate::op::{Axis, OpName, OpRef, bind};
+use crate::precision::Wide;
+use crate::tensor::Tensor;
+
+/// The maximum size in bytes of a strided row that is copied before it is reduced.
+const COPIED: usize = 1 << 20;
+/// A longer axis is reduced in parts of this number of elements.
+const PART: usize = 1 << 16;
+
+/// The ops that combine two results, and any number of them. Indexed by [`Combine::number`].
+static PAIRS: [OpName; 7] = [
+    OpName::new("add"),
+    OpName::new("multiply"),
+    OpName::new("maximum"),
+    OpName::new("minimum"),
+    OpName::new("logical_or"),
+    OpName::new("logical_and"),
+    OpName::new("add"),
+];
+static REDUCTIONS: [OpName; 7] = [
+    OpName::new("sum"),
+    OpName::new("prod"),
+    OpName::new("max"),
+    OpName::new("min"),
+    OpName::new("any"),
+    OpName::new("all"),
+    OpName::new("mean"),
+];
+static MULTIPLY: OpName = OpName::new("multiply");
+
+/// A call of a reduction.
+struct Reduction<'a> {
+    op: &'a OpRef,
+    attrs: &'a [Attr],
+    checked: &'a Checked<'a>,
+    axis: Axis,
+    combine: Combine,
+}
+
+/// The result for a tensor whose rows would be copied as a whole; `None` if the loop over cells needs no other order.
+pub fn run(
+    op: &OpRef,
+    x: Option<&Tensor>,
+    attrs: &[Attr],
+    checked: &Checked<'_>,
+    shapes: &CallShapes,
+) -> Result<Option<Tensor>> {
+    let (Some(x), Some(combine), Some(axis), Some(axes)) = (x, op.combine, op.axis, &shapes.axes) else {
+        return Ok(None);
+    };
+    if x.numel() == 0 || is_contiguous(x, axes.axes()) {
+        return Ok(None);
+    }
+    let reduction = Reduction { op, attrs, checked, axis, combine };
+    let (once, repeats) = reduction.without_repeats(x, axes.axes())?;
+    let is_copied = is_contiguous(&once, axes.axes()) || size(&once, axes.axes()) <= COPIED;
+    if once.shape() == x.shape() && is_copied {
+        return Ok(None);
+    }
+    let dtype = op.stored_dtype_of(&op.outputs[0], &checked.dtypes, attrs)?;
+    let _wide = Wide::new();
+    let out = if is_copied { reduction.whole(&once, axes.axes(), false)? } else { reduction.in_parts(&once, axes.axes())? };
+    let out = match repeats {
+        1 => out,
+        n => times(&out, Const::Int(n))?,
+    };
+    let shape: SmallVec<[i64; 4]> = shapes.outputs[0].iter().map(|n| *n as i64).collect();
+    out.cast(dtype)?.reshape_view(&shape).map(Some)
+}
+
+impl Reduction<'_> {
+    /// The tensor with each repeated element of memory once, and the number of repetitions that the result is multiplied by.
+    fn without_repeats(&self, x: &Tensor, axes: &[usize]) -> Result<(Tensor, i128)> {
+        let (mut once, mut times) = (x.clone(), 1);
+        if self.combine == Combine::Multiply {
+            return Ok((once, times));
+        }
+        for axis in axes.iter().filter(|a| x.strides()[**a] == 0 && x.shape()[**a] > 1) {
+            once = once.slice_view(*axis as i64, 0, 1, 1)?;
+            times *= if self.combine == Combine::Add { x.shape()[*axis] as i128 } else { 1 };
+        }
+        Ok((once, times))
+    }
+
+    /// Reduces the longest axis first.
+    fn in_parts(&self, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+        let Some(axis) = axes.iter().copied().max_by_key(|a| x.shape()[*a]) else { return self.whole(x, axes, false) };
+        let n = x.shape()[axis];
+        if size(x, axes) <= COPIED || is_contiguous(x, axes) {
+            return self.whole(x, axes, false);
+        }
+        if n <= PART {
+            return reduce(&REDUCTIONS[self.combine.number()], &self.whole(x, &[axis], true)?, axes);
+        }
+        let even = n / PART * PART;
+        let mut sizes: Vec<i64> = x.shape().iter().map(|s| *s as i64).collect();
+        sizes.splice(axis..=axis, [(even / PART) as i64, PART as i64]);
+        let cut = x.slice_view(axis as i64, 0, even, 1)?.reshape_view(&sizes)?;
+        let parts = self.whole(&cut, &[axis + 1], false)?;
+        let out = reduce(&REDUCTIONS[self.combine.number()], &parts, axes)?;
+        if even == n {
+            return Ok(out);
+        }
+        let rest = self.in_parts(&x.slice_view(axis as i64, even, n - even, 1)?, axes)?;
+        pair(self.combine, (&out, even), (&rest, n - even))
+    }
+
+    /// The op itself, along some axes.
+    fn whole(&self, x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+        let mut attrs = self.attrs.to_vec();
+        attrs[self.axis.attr as usize] = match (self.axis.many, axes) {
+            (false, [axis]) => Attr::Int(*axis as i64),
+            _ => Attr::Ints(axes.iter().map(|a| *a as i64).collect::<Vec<_>>().into()),
+        };
+        if let Some(k) = self.axis.keepdims {
+            attrs[k as usize] = Attr::Bool(keepdims);
+        }
+        first(compute(self.op, &[Some(x)], &attrs, self.checked, Wanted::ALL)?)
+    }
+}
+
+/// The results for two parts, each with its number of elements, as one.
+pub fn pair(combine: Combine, (a, m): (&Tensor, usize), (b, n): (&Tensor, usize)) -> Result<Tensor> {
+    let op = &PAIRS[combine.number()];
+    if combine != Combine::Average {
+        return call(op, &[a.into(), b.into()]);
+    }
+    let weight = |count: usize| Const::Float(count as f64 / (m + n) as f64);
+    call(op, &[(&times(a, weight(m))?).into(), (&times(b, weight(n))?).into()])
+}
+
+/// Reduces along some axes.
+fn reduce(op: &OpName, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let axes = Attr::Ints(axes.iter().map(|a| *a as i64).collect::<Vec<_>>().into());
+    call(op, &[x.into(), Value::Attr(axes)])
+}
+
+/// A tensor times a number.
+fn times(t: &Tensor, number: Const) -> Result<Tensor> {
+    let number = Tensor::from_const(number, t.dtype().compute(), t.device())?;
+    call(&MULTIPLY, &[t.into(), (&number).into()])
+}
+
+/// Calls an op of loops, below what observes and records calls.
+fn call(op: &OpName, args: &[Value<'_>]) -> Result<Tensor> {
+    let op = op.get()?;
+    let (args, attrs) = bind(op, args, &[])?;
+    let checked = Checked::new(op, &args, &attrs)?;
+    first(compute(op, &checked.inputs(), &attrs, &checked, Wanted::ALL)?)
+}
+
+fn first(outputs: super::Produced) -> Result<Tensor> {
+    outputs.into_iter().next().flatten().ok_or_else(|| Error::runtime("internal error: a reduction without a result"))
+}
+
+/// The number of bytes of a row.
+fn size(x: &Tensor, axes: &[usize]) -> usize {
+    axes.iter().map(|a| x.shape()[*a]).product::<usize>() * x.dtype().size()
+}
+
+/// Whether the elements along these axes are next to each other in memory, in some order.
+fn is_contiguous(x: &Tensor, axes: &[usize]) -> bool {
+    let mut sides: SmallVec<[(isize, usize); 4]> =
+        axes.iter().map(|a| (x.strides()[*a], x.shape()[*a])).filter(|(_, size)| *size != 1).collect();
+    sides.sort_unstable_by_key(|(stride, _)| *stride);
+    let mut expected = 1;
+    sides.iter().all(|(stride, size)| {
+        let fits = *stride == expected;
+        expected *= *size as isize;
+        fits
+    })
+}
