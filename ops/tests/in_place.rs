@@ -41,7 +41,7 @@ pub fn reversed<T: Element>(x: &[T], out: &mut [T]) {
 pub fn running_product<T: Float>(x: &[T], out: &mut [T]) {
     let mut total: T = 1.0;
     for (x, out) in x.iter().zip(out) {
-        total = total * *x;
+        total *= *x;
         *out = total;
     }
 }
@@ -52,7 +52,7 @@ pub fn square_product<T: Float>(a: ArrayView2<T>, b: ArrayView2<T>, mut out: Arr
     for ((i, j), out) in out.indexed_iter_mut() {
         let mut total: T = 0.0;
         for k in 0..a.nrows() {
-            total = total + a[[i, k]] * b[[k, j]];
+            total += a[[i, k]] * b[[k, j]];
         }
         *out = total;
     }
@@ -63,7 +63,7 @@ pub fn square_product<T: Float>(a: ArrayView2<T>, b: ArrayView2<T>, mut out: Arr
 pub fn add_rows<T: Num>(x: &[T], y: &[T], out: &mut [T]) {
     // Not `x` itself, since it would be added once for each row.
     let _ = x;
-    out.iter_mut().zip(y).for_each(|(out, y)| *out = *out + *y);
+    out.iter_mut().zip(y).for_each(|(out, y)| *out += *y);
 }
 
 /// Sorts every row, and counts the calls of a row.
@@ -78,13 +78,13 @@ pub fn sort_rows<T: Real>(x: &mut [T], calls: &mut i64) {
 pub fn clipped_step<T: Float>(p: &mut [T], v: &mut [T], g: &[T], lr: f64, norm: &mut T) {
     let mut total: T = 0.0;
     for g in g {
-        total = total + *g * *g;
+        total += *g * *g;
     }
     *norm = total.sqrt();
     let scale = 1.0 / norm.maximum(1.0);
     for i in 0..p.len() {
         v[i] = 0.5 * v[i] + scale * g[i];
-        p[i] = p[i] - lr * v[i];
+        p[i] -= lr * v[i];
     }
 }
 
@@ -102,7 +102,7 @@ pub fn sweep<T: Float>(mut u: ArrayViewMut2<T>, f: ArrayView2<T>) {
 /// Scales every row, with a gradient by a formula.
 #[custom_op(shape = (x: [.., n], s: [..]) -> (), backward = |d| { x: d * s.unsqueeze(-1), s: none })]
 pub fn scale_rows<T: Float>(x: &mut [T], s: &T) {
-    x.iter_mut().for_each(|x| *x = *x * *s);
+    x.iter_mut().for_each(|x| *x *= *s);
 }
 
 /// Squares every row. The gradient reads the values before the call.
@@ -278,13 +278,23 @@ fn a_formula_is_the_gradient_of_a_change() -> Result<()> {
     let x = ramp(&[2, 3], DType::F64).with_requires_grad()?;
     let h = multiply::call(&x, &x)?;
     scale_rows::call(&h, &Tensor::from_vec(vec![2.0, 3.0], [2])?)?;
-    let found = grad(&[h], &[x.clone()], &[Some(Tensor::ones([2, 3], DType::F64, Device::Cpu)?)], Options::default())?;
+    let found = grad(
+        &[h],
+        std::slice::from_ref(&x),
+        &[Some(Tensor::ones([2, 3], DType::F64, Device::Cpu)?)],
+        Options::default(),
+    )?;
     let expected: Vec<f64> =
         bits(&x).iter().enumerate().map(|(i, x)| 2.0 * x * if i < 3 { 2.0 } else { 3.0 }).collect();
     assert_eq!(bits(found[0].as_ref().unwrap()), expected);
     let h = multiply::call(&x, &x)?;
     square_rows::call(&h)?;
-    let found = grad(&[h], &[x.clone()], &[Some(Tensor::ones([2, 3], DType::F64, Device::Cpu)?)], Options::default())?;
+    let found = grad(
+        &[h],
+        std::slice::from_ref(&x),
+        &[Some(Tensor::ones([2, 3], DType::F64, Device::Cpu)?)],
+        Options::default(),
+    )?;
     let expected: Vec<f64> = bits(&x).iter().map(|x| 4.0 * x.powi(3)).collect();
     assert_eq!(bits(found[0].as_ref().unwrap()), expected);
     Ok(())
@@ -335,7 +345,7 @@ fn a_changed_input_is_not_broadcast_and_overlaps_no_other() -> Result<()> {
 #[custom_op(shape = (x: [.., n], w: [m, n]) -> [.., n], inplace)]
 pub fn scale_by_all<T: Float>(x: &[T], w: ArrayView2<T>, out: &mut [T]) {
     let mut total: T = 0.0;
-    w.iter().for_each(|w| total = total + *w);
+    w.iter().for_each(|w| total += *w);
     x.iter().zip(out).for_each(|(x, out)| *out = *x * total);
 }
 
