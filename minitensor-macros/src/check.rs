@@ -127,15 +127,29 @@ fn variables(op: &Op, diag: &mut Diag) {
     }
 }
 
-/// The in-place form writes its result to its first argument, so both must have one dtype.
+/// The in-place form writes its result to its first argument, so both must have one dtype and the same dimensions.
 fn in_place(op: &Op, diag: &mut Diag) {
     let Some(word) = &op.inplace else { return };
-    if op.level != Level::Element || op.inputs.iter().any(|i| i.mutated) {
+    if op.level == Level::Tensor {
         return diag.error(word, &messages::INPLACE_LEVEL, &[]);
     }
-    let first = op.inputs.first().filter(|i| i.arity == Arity::One).map(|i| i.elem);
-    if op.outputs.len() != 1 || first != Some(op.outputs[0].elem) {
-        diag.error(word, &messages::INPLACE_OUTPUT, &[]);
+    if let Some(input) = op.inputs.iter().find(|i| i.mutated) {
+        return diag.error(word, &messages::INPLACE_TWICE, &[&input.ident]);
+    }
+    let returned: Vec<_> = op.returned().collect();
+    let (Some(first), [(k, output)]) = (op.inputs.first(), &returned[..]) else {
+        return diag.error(word, &messages::INPLACE_OUTPUT, &[]);
+    };
+    if first.arity != Arity::One || first.elem != output.elem {
+        return diag.error(word, &messages::INPLACE_OUTPUT, &[]);
+    }
+    let Some(shape) = &op.shape else { return };
+    let (Some(first), Some(result)) = (shape.input(&text(&first.ident)), shape.output(&text(&output.ident), *k)) else {
+        return;
+    };
+    if first.dims.to_string() != result.dims.to_string() {
+        let at = shape.source.anchor(result.dims.at);
+        diag.error(at, &messages::INPLACE_SHAPE, &[&result.dims, &first]);
     }
 }
 

@@ -297,6 +297,18 @@ fn in_place_by_mutable_references() {
 }
 
 #[test]
+fn a_cell_op_that_changes_an_input_in_place() {
+    assert_snapshot(
+        "bubble",
+        quote!(shape = (x: [.., n]) -> (swaps: [..])),
+        quote! {
+            /// Moves the largest element of every row to its end. Returns the number of swaps.
+            pub fn bubble<T: Real>(x: &mut [T], swaps: &mut i64) { todo!() }
+        },
+    );
+}
+
+#[test]
 fn a_tensor_op() {
     assert_snapshot(
         "linear",

@@ -180,7 +180,7 @@ typedef struct MtInput {
   uint32_t dtype_rule;   /* MtDTypeRule */
   uint32_t dtype_index;
   MtDType dtype;
-  uint32_t is_mutated;   /* modified in place; MT_ELEMENTS only; requires an output with the role MT_MUTATES */
+  uint32_t is_mutated;   /* modified in place; MT_ELEMENTS or MT_CELLS; requires an output with the role MT_MUTATES */
 } MtInput;
 
 typedef struct MtAttr {

@@ -153,7 +153,7 @@ LISTS = [
         'MtInput odd[] = {{N("x"), .is_mutated = 1}};'
         'static const MtOutput changed[] = {{N("out"), .role = MT_MUTATES}};' + bodies(),
         ".inputs = odd, .outputs = changed," + ARRAYS,
-        "input 'x' is changed in place, which only a body of elements supports",
+        "input 'x' is changed in place, which only a body of elements or cells supports",
     ),
     (
         'MtInput odd[] = {{N("x"), .arity = MT_VARIADIC, .dtype_rule = MT_ANY}, {N("y"), .dtype_rule = MT_ANY}};'

@@ -31,6 +31,8 @@ OPS = [
     "swap",
     "wave",
     "wave_",
+    "centered",
+    "centered_",
     "hash",
     "bent_by",
     "signed_bits",
@@ -109,6 +111,12 @@ def _wave(ops, x, weight):
     y = x * weight
     ops.wave_(y)
     return ops.wave(y)
+
+
+def _centered(ops, x, weight):
+    y = x * weight
+    ops.centered_(y, weight.mean().expand(y.shape[:-1]))
+    return ops.centered(y, y.sum(-1))
 
 
 def _hash(ops, x, weight):

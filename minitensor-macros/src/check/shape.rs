@@ -19,6 +19,20 @@ pub fn shape(op: &Op, diag: &mut Diag) {
     diag.problems(op, Some(&shape.source), &check::shape(&op.signature().view(), shape));
     if op.level == Level::Cell {
         ranks(op, shape, diag);
+        changed(op, shape, diag);
+    }
+}
+
+/// Cells run at the same time, so each must have its own part of an input that is changed in place.
+fn changed(op: &Op, shape: &Clause<Shape>, diag: &mut Diag) {
+    let has_batch = shape.inputs.iter().any(|input| input.dims.batch);
+    for input in op.inputs.iter().filter(|input| input.mutated) {
+        if let Some(program) = &op.program {
+            diag.error(program, &messages::CHANGED_PROGRAM, &[&input.ident]);
+        }
+        if let Some(named) = shape.input(&text(&input.ident)).filter(|named| has_batch && !named.dims.batch) {
+            diag.error(shape.source.anchor(named.dims.at), &messages::CHANGED_BATCH, &[&input.ident]);
+        }
     }
 }
 

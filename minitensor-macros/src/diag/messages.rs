@@ -49,7 +49,6 @@ messages! {
     CONCRETE_LET: "expected a generic type, found the machine type `{}`", "remove the type, or write the dtype variable";
     IMPL_TRAIT: "`{}` does not name its dtype variable", "name the dtype variable: `fn op<T: Float>(x: T)`";
     PARAMETER_TYPE: "`{}` is not the type of a tensor or an attribute", "tensors are `T`, `&[T]`, `ArrayView2<T>` or `&Tensor`; attributes are f64, i64, usize, bool, &str, &[i64], &[f64], DType, enums with #[derive(AttrEnum)], and Option of these";
-    MUTATED_CELL: "a cell op cannot change `{}` in place", "remove it from the inputs of the `shape` clause, so that it is an output";
     MUTATED_TENSOR: "a tensor op cannot change `{}` in place", "take `&Tensor`, and return a new tensor";
     ATTR_BEFORE_TENSOR: "the tensor `{}` comes after the attribute `{}`", "move it before all attributes";
     REQUIRED_AFTER_OPTIONAL: "the required parameter `{}` follows the optional parameter `{}`", "add `#[default = …]` to `{}`, or move it before `{}`";
@@ -137,7 +136,12 @@ messages! {
     DTYPE_COUNT: "the `dtype` clause has {}, but the function has {}", "write one dtype for each output";
 
     // In place.
-    INPLACE_LEVEL: "only an element op can be `inplace`", "remove `inplace`";
+    INPLACE_LEVEL: "an op over whole tensors cannot be `inplace`", "remove `inplace`";
+    INPLACE_TWICE: "the op changes `{}` in place, so it has no in-place form", "remove `inplace`";
+    INPLACE_SHAPE: "the result has the dimensions {}, which the first argument cannot hold: `{}`", "an op with an in-place form must return one value with the dimensions of its first parameter; remove `inplace`";
+    CHANGED_OUTPUT: "`{}` is an input that is changed in place, not an output", "remove it here; an op without other outputs has `-> ()`";
+    CHANGED_PROGRAM: "an op that changes `{}` in place cannot have the clause `program`", "remove the clause, or return new values";
+    CHANGED_BATCH: "`{}` is changed in place by all cells, because it has no batch dimensions", "write `[.., …]`, or remove it from the inputs of the `shape` clause: an output without batch dimensions is the sum over all cells";
     INPLACE_OUTPUT: "the first argument cannot hold the result", "an op with an in-place form must return one value of the dtype of its first parameter";
 
     // The gradient.

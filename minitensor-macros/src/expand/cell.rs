@@ -105,23 +105,28 @@ fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenS
 /// The call of the function for one `cell` of `args`, as a result. `number` is the type that stands for a dtype variable.
 fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
     let element = |elem| if let Elem::Generic(i) = elem { number(i) } else { element_type(op, elem) };
-    let inputs = op.inputs.iter().enumerate().map(|(i, input)| {
+    // The core of an input that is changed in place is that of its output.
+    let inputs = op.inputs.iter().enumerate().filter(|(_, input)| !input.mutated).map(|(i, input)| {
         let at = syn::Index::from(i);
         let core = argument(&element(input.elem), input.core, false, i);
-        match input.arity {
+        let core = match input.arity {
             Arity::Optional => {
                 quote!(if __private::is_absent(&args[#at]) { __private::None } else { __private::Some(#core) })
             }
             _ => core,
-        }
+        };
+        (i, core)
     });
-    let output =
-        |(i, output): (usize, &Output)| argument(&element(output.elem), output.core, true, op.inputs.len() + i);
-    let cores = inputs.chain(op.outputs.iter().enumerate().map(output));
-    let names = (0..op.inputs.len() + op.outputs.len()).map(core_name);
+    let output = |(k, output): (usize, &Output)| {
+        let at = op.inputs.len() + k;
+        (at, argument(&element(output.elem), output.core, true, at))
+    };
+    let (names, cores): (Vec<_>, Vec<_>) =
+        inputs.chain(op.outputs.iter().enumerate().map(output)).map(|(at, core)| (core_name(at), core)).unzip();
+    let changed = |i: usize| op.outputs.iter().position(|o| o.role == Role::Mutates(i as u8));
     let attrs = quote!(attrs);
     let given = op.params.iter().map(|slot| match *slot {
-        Slot::Input(i) => core_name(i).to_token_stream(),
+        Slot::Input(i) => core_name(changed(i).map_or(i, |k| op.inputs.len() + k)).to_token_stream(),
         Slot::Output(i) => core_name(op.inputs.len() + i).to_token_stream(),
         Slot::Attr(i) => attr::read(&op.attrs[i], i, &attrs),
     });

@@ -279,6 +279,16 @@ fn single(ty: &Type) -> Option<&Ident> {
 
 // Outputs.
 
+/// The outputs that are inputs changed in place.
+fn changed(signature: &Signature) -> impl Iterator<Item = Output> {
+    signature.inputs.iter().enumerate().filter(|(_, input)| input.mutated).map(|(i, input)| Output {
+        ident: input.ident.clone(),
+        elem: input.elem,
+        role: Role::Mutates(i as u8),
+        core: input.core,
+    })
+}
+
 /// Outputs of element and tensor bodies: mutated inputs, then returned outputs.
 fn outputs(
     ident: &Ident,
@@ -286,12 +296,6 @@ fn outputs(
     signature: &Signature,
     returned: Vec<(Option<Ident>, Elem)>,
 ) -> Vec<Output> {
-    let mutated = signature.inputs.iter().enumerate().filter(|(_, input)| input.mutated).map(|(i, input)| Output {
-        ident: input.ident.clone(),
-        elem: input.elem,
-        role: Role::Mutates(i as u8),
-        core: Core::Scalar,
-    });
     let several = returned.len() > 1;
     let base = if signature.returns == Returns::List { "outs" } else { "out" };
     let returned = returned.into_iter().enumerate().map(|(i, (name, elem))| {
@@ -300,7 +304,7 @@ fn outputs(
         let ident = name.unwrap_or_else(|| named(in_shape.unwrap_or(&default), ident.span()));
         Output { ident, elem, role: Role::Returned, core: Core::Scalar }
     });
-    mutated.chain(returned).collect()
+    changed(signature).chain(returned).collect()
 }
 
 /// An identifier, which is raw if the name is a Rust keyword.
@@ -311,8 +315,8 @@ fn named(name: &str, span: Span) -> Ident {
     }
 }
 
-/// Outputs of cell bodies, in the order of the `shape` clause with saved ones last. Each is the `&mut` parameter of that
-/// name.
+/// Outputs of cell bodies: mutated inputs, then the outputs of the `shape` clause with saved ones last. Each is the `&mut` parameter of
+/// that name.
 fn cell_outputs(
     ident: &Ident,
     shape: Option<&Clause<Shape>>,
@@ -323,6 +327,15 @@ fn cell_outputs(
         diag.error(ident, &messages::CELL_NEEDS_SHAPE, &[ident]);
         return vec![];
     };
+    let is_changed = |named: &&NamedDims| {
+        let is_it = |name: &String| signature.inputs.iter().any(|i| i.mutated && text(&i.ident) == *name);
+        named.name.as_ref().is_some_and(is_it)
+    };
+    if let Some(named) = shape.outputs.iter().find(is_changed) {
+        let name = named.name.as_deref().unwrap_or_default();
+        diag.error(shape.source.anchor(named.at), &messages::CHANGED_OUTPUT, &[&name]);
+        return vec![];
+    }
     let params: Vec<Output> = std::mem::take(&mut signature.outputs)
         .into_iter()
         .map(|(ident, elem, core)| Output { ident, elem, role: Role::Returned, core })
@@ -349,9 +362,10 @@ fn cell_outputs(
         outputs.push((at, Output { role, ..params[at].clone() }));
     }
     outputs.sort_by_key(|(_, output)| output.role == Role::Saved);
+    let changed: Vec<Output> = changed(signature).collect();
     for slot in &mut signature.params {
         if let Slot::Output(param) = slot {
-            *param = outputs.iter().position(|(at, _)| at == param).unwrap_or_default();
+            *param = changed.len() + outputs.iter().position(|(at, _)| at == param).unwrap_or_default();
         }
     }
     let mut outputs: Vec<Output> = outputs.into_iter().map(|(_, output)| output).collect();
@@ -359,7 +373,7 @@ fn cell_outputs(
         let is_number = |o: &Output| shape.output(&text(&o.ident), 0).is_some_and(|named| named.dims.core.is_empty());
         outputs.iter_mut().filter(|o| o.core == Core::Slice && is_number(o)).for_each(|o| o.core = Core::Results);
     }
-    outputs
+    changed.into_iter().chain(outputs).collect()
 }
 
 /// An input or output extends along the row if it has a core dimension.

@@ -20,7 +20,7 @@ pub struct Signature {
     pub generics: Vec<Generic>,
     pub inputs: Vec<Input>,
     pub attrs: Vec<Attribute>,
-    /// The `&mut` parameters that a cell body writes.
+    /// The `&mut` parameters of a cell body that are not inputs.
     pub outputs: Vec<(Ident, Elem, Core)>,
     pub params: Vec<Slot>,
     pub returns: Returns,
@@ -108,9 +108,6 @@ impl Signature {
                     self.params.push(Slot::Output(self.outputs.len()));
                     self.outputs.push((ident, tensor.elem, tensor.core));
                     return;
-                }
-                if self.level == Level::Cell && tensor.mutable {
-                    diag.error(&ident, &messages::MUTATED_CELL, &[&ident]);
                 }
                 self.params.push(Slot::Input(self.inputs.len()));
                 self.inputs.push(Input {

@@ -66,6 +66,8 @@ pub fn run(
     for (k, (output, (shape, dtype))) in op.outputs.iter().zip(outputs).enumerate() {
         results.push(match output.role {
             _ if !wanted.has(k) && !is_plain => None,
+            // Cells are read while others are written.
+            Role::Mutates(i) if shapes.is_some() => inputs[i as usize].as_ref().map(Tensor::copied).transpose()?,
             Role::Mutates(i) => inputs[i as usize].clone(),
             _ => {
                 let shape = shapes.map_or(shape, |(shapes, rule)| shapes.kernel_shape(rule, k));
@@ -83,21 +85,17 @@ pub fn run(
             outputs.push(None);
             continue;
         };
-        outputs.push(Some(match (output.role, output.dtype, shapes) {
-            (Role::Mutates(i), ..) => match call.inputs[i as usize] {
-                Some(target) => store(t, target)?,
+        let t = shapes.map_or(Ok(t.clone()), |(shapes, clause)| shapes.call_output(clause, k, t))?;
+        outputs.push(Some(match (output.role, output.dtype) {
+            (Role::Mutates(i), _) => match call.inputs[i as usize] {
+                Some(target) => store(&t, target)?,
                 None => t.detach(),
             },
-            (_, rule, shapes) => {
-                let t = shapes.map_or(Ok(t.clone()), |(shapes, clause)| shapes.call_output(clause, k, t))?;
-                match rule {
-                    DTypeRule::Generic(g) => match stored_dtype(dtypes[g as usize]) {
-                        dtype if t.dtype() != dtype => t.cast(dtype)?,
-                        _ => t.contiguous()?,
-                    },
-                    _ => t.contiguous()?,
-                }
-            }
+            (_, DTypeRule::Generic(g)) => match stored_dtype(dtypes[g as usize]) {
+                dtype if t.dtype() != dtype => t.cast(dtype)?,
+                _ => t.contiguous()?,
+            },
+            _ => t.contiguous()?,
         }));
     }
     Ok(outputs)

@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::error::{Error, Result, counted};
-use crate::op::OpDef;
 use crate::op::call::axis_layout::AxisLayout;
 use crate::op::call::shape_rule::{Bindings, CoreShapes};
+use crate::op::{OpDef, Role};
 use crate::tensor::{Shape, Tensor};
 
 /// The shape that all inputs broadcast to.
@@ -30,19 +30,21 @@ pub fn broadcast(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<Shape> {
         }
     }
     let shape = shape.unwrap_or_default();
-    for (i, t) in inputs.iter().enumerate().filter(|(i, _)| op.parameter(*i).mutated) {
-        if let Some(t) = t
-            && t.shape() != &shape
-        {
-            return Err(Error::value(format!(
-                "op '{}' changes '{}' in place, but its shape {} differs from the shape {shape} of the result",
-                op.name,
-                op.parameter(i).name,
-                t.shape()
-            )));
-        }
-    }
+    (0..inputs.len()).filter(|i| op.parameter(*i).mutated).try_for_each(|i| check_change(op, inputs, i, &shape))?;
     Ok(shape)
+}
+
+/// An input that is changed in place must have the shape of the result.
+fn check_change(op: &OpDef, inputs: &[Option<&Tensor>], input: usize, shape: &Shape) -> Result<()> {
+    match inputs.get(input).copied().flatten().filter(|t| t.shape() != shape) {
+        None => Ok(()),
+        Some(t) => Err(Error::value(format!(
+            "op '{}' changes '{}' in place, but its shape {} differs from the shape {shape} of the result",
+            op.name,
+            op.parameter(input).name,
+            t.shape()
+        ))),
+    }
 }
 
 /// The result of the `shape` clause for one call.
@@ -69,7 +71,7 @@ impl CallShapes {
         };
         let has_axes = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
         let rank = (0..inputs.len()).filter(|i| has_axes(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
-        let axes = rank.map(|rank| AxisLayout::of(op, attrs, rank)).transpose()?.flatten();
+        let mut axes = rank.map(|rank| AxisLayout::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
         if axes.is_none() {
             let shapes = inputs.iter().enumerate().filter_map(|(i, t)| Some((i, &t.as_ref()?.shape()[..])));
@@ -136,7 +138,11 @@ impl CallShapes {
                 (_, false) => core.into_iter().collect(),
             });
         }
-        let mut axes = axes;
+        for (output, shape) in op.outputs.iter().zip(&outputs) {
+            if let Role::Mutates(i) = output.role {
+                check_change(op, inputs, i.into(), shape)?;
+            }
+        }
         if let (Some(_), Some(axes), Some(x)) = (op.combine, &mut axes, inputs[0]) {
             axes.in_order_of_memory(x);
         }

@@ -6,7 +6,7 @@ use crate::attr::Attr;
 use crate::error::{Error, Result, counted};
 use crate::graph::record;
 use crate::op::call::dtype_rule::DTypes;
-use crate::op::{Arg, Arity, DTypeRule, OpDef};
+use crate::op::{Arg, Arity, DTypeRule, OpDef, ShapeRule};
 use crate::tensor::{Device, Tensor};
 
 /// The inputs of a call; an optional one may be absent.
@@ -98,6 +98,17 @@ fn materialize(op: &OpDef, args: &[Arg<'_>], dtypes: &DTypes, device: Device) ->
     Ok(owned)
 }
 
+/// Whether a loop reads the same elements of two equal inputs at a time: both are elements, or cells of the same dimensions.
+fn reads_alike(op: &OpDef, i: usize, j: usize) -> bool {
+    match &op.shape {
+        ShapeRule::Core(rule) => {
+            let (a, b) = (rule.input(i), rule.input(j));
+            a.batch == b.batch && a.core.len() == b.core.len()
+        }
+        _ => true,
+    }
+}
+
 /// Checks that a changed input is writable, and overlaps no other argument, unless both are the same elements.
 fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
     if op.inputs.iter().all(|i| !i.mutated) {
@@ -118,7 +129,8 @@ fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
             )));
         }
         for (j, other) in inputs.iter().enumerate().filter_map(|(j, o)| o.map(|o| (j, o))) {
-            let clash = j != i && t.may_overlap(other) && (op.parameter(j).mutated || !t.is_same_window(other));
+            let is_alike = || !op.parameter(j).mutated && t.is_same_window(other) && reads_alike(op, i, j);
+            let clash = j != i && t.may_overlap(other) && !is_alike();
             if clash {
                 return Err(Error::value(format!(
                     "op '{}' changes '{name}' in place while '{}' shares memory with it; clone() one of them",

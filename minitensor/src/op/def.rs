@@ -272,6 +272,18 @@ impl OpDef {
         matches!(self.outputs.as_ref(), [one] if one.name == "outs")
     }
 
+    /// Whether an output may be an input, changed in place: a required input of the same dtype and dimensions that no other output
+    /// changes.
+    pub(crate) fn may_change(&self, output: usize, input: usize) -> bool {
+        let (Some(own), Some(of)) = (self.outputs.get(output), self.inputs.get(input)) else { return false };
+        let is_alike = match &self.shape {
+            ShapeRule::Core(rule) => rule.outputs[output] == rule.inputs[input],
+            _ => true,
+        };
+        let is_other = |(k, o): (usize, &Output)| k != output && o.role == Role::Mutates(input as u8);
+        of.arity == Arity::One && of.dtype == own.dtype && is_alike && !self.outputs.iter().enumerate().any(is_other)
+    }
+
     /// How many of the first `count` attributes are those of the body. `axis` and `keepdims` follow them.
     pub(crate) fn own_attrs(&self, count: usize) -> usize {
         self.axis.map_or(count, |axis| count.min(axis.attr.into()))

@@ -30,7 +30,7 @@ pub(super) fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
 }
 
 /// The op as a function of its float64 inputs. The other inputs are constant.
-fn function<'a>(
+pub(super) fn function<'a>(
     op: &'a OpRef,
     sample: &'a Sample,
     which: &'a [usize],
@@ -43,7 +43,7 @@ fn function<'a>(
     }
 }
 
-fn inputs(sample: &Sample, which: &[usize]) -> Vec<Tensor> {
+pub(super) fn inputs(sample: &Sample, which: &[usize]) -> Vec<Tensor> {
     which.iter().filter_map(|i| sample.inputs[*i].clone()).collect()
 }
 

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod batches;
+mod formulas;
 mod gradcheck;
 mod gradients;
 mod graphs;

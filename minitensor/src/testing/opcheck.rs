@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, made};
-use super::{attributes, batches, gradients, graphs, layouts, lazy, parts, precision, programs};
+use super::{attributes, batches, formulas, gradients, graphs, layouts, lazy, parts, precision, programs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
@@ -80,6 +80,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("lazy", lazy::postponed_is_the_op),
     ("batch", batches::batch_is_the_loop),
     ("gradient", gradients::agrees_with_differences),
+    ("formula", formulas::formula_is_the_derivative),
     ("complex gradient", gradients::agrees_with_complex_differences),
     ("half precision", precision::halves_are_rounded_once),
     ("gradient of aliases", gradients::one_tensor_twice),

@@ -85,7 +85,7 @@ pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
 }
 
 /// The outputs in the order of [`results`]: those that are returned, then the inputs that are changed.
-fn in_order_of_results(op: &OpRef) -> Vec<usize> {
+pub(super) fn in_order_of_results(op: &OpRef) -> Vec<usize> {
     let returned = (0..op.outputs.len()).filter(|k| op.outputs[*k].role == Role::Returned);
     let changed = (0..op.inputs.len()).filter_map(|i| op.outputs.iter().position(|o| o.role == Role::Mutates(i as u8)));
     returned.chain(changed).collect()

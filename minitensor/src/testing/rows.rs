@@ -3,6 +3,7 @@
 use minitensor_kernels::program::{Program, ScalarValue, Variable};
 
 use super::layouts::results;
+use super::programs::in_order_of_results;
 use super::sample::Sample;
 use super::values::numbers;
 use crate::attr::{Attr, AttrKind};
@@ -19,20 +20,15 @@ pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Re
     }
     let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
     program.verify().map_err(|e| Error::runtime(e.to_string()))?;
-    let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| is_float(&op.inputs[*i])).collect();
-    let mut leaves = sample.map(|_, t| t.copied())?;
-    for i in &wrt {
-        leaves.inputs[*i] = leaves.inputs[*i].take().map(Tensor::with_requires_grad).transpose()?;
-    }
-    let outputs = leaves.call(op)?;
+    let order = in_order_of_results(op);
     let stored = results(op, &sample.copied()?)?;
     let compiled: Vec<Vec<f64>> = stored.iter().map(numbers).collect::<Result<_>>()?;
     let rows = Rows::of(op, rule, &sample)?;
     for row in 0..rows.count {
-        let values = rows.run(&program, row, &[], &[])?;
-        for (k, (values, compiled)) in values.iter().zip(&compiled).enumerate() {
+        let values = rows.run(&program.giving(&order), row, &[], &[])?;
+        for (((values, compiled), stored), k) in values.iter().zip(&compiled).zip(&stored).zip(&order) {
             // An output of integers stores converted numbers.
-            let values = match stored[k].dtype() {
+            let values = match stored.dtype() {
                 dtype if dtype.is_integer() => {
                     &numbers(&Tensor::from_vec(values.clone(), [values.len()])?.cast(dtype)?)?
                 }
@@ -41,15 +37,21 @@ pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Re
             close(
                 values,
                 slice(compiled, row, rows.count),
-                rule.outputs[k].core.is_empty(),
+                rule.outputs[*k].core.is_empty(),
                 || format!("output {k}"),
                 &program,
             )?;
         }
     }
-    if !matches!(op.backward, Backward::Derived(_)) {
+    if !matches!(op.backward, Backward::Derived(_)) || op.inputs.iter().any(|i| i.mutated) {
         return Ok(());
     }
+    let wrt: Vec<usize> = (0..op.inputs.len()).filter(|i| is_float(&op.inputs[*i])).collect();
+    let mut leaves = sample.map(|_, t| t.copied())?;
+    for i in &wrt {
+        leaves.inputs[*i] = leaves.inputs[*i].take().map(Tensor::with_requires_grad).transpose()?;
+    }
+    let outputs = leaves.call(op)?;
     let differentiable: Vec<usize> = op.cotangents().collect();
     let program = program.giving(&differentiable);
     let outputs: Vec<Tensor> = differentiable.iter().map(|k| outputs[*k].clone()).collect();

@@ -38,12 +38,12 @@ fn inputs(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Problem
 /// Checks the outputs of a `shape` clause: it must mention every output once.
 pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
     let mut problems = Vec::new();
-    // An input that is mutated in place is also an output with the same dimensions.
+    // An output that is an input changed in place has the dimensions of the input, so it need not be mentioned.
     let own = op.outputs.iter().enumerate().filter(|(_, o)| !matches!(o.role, Role::Mutates(_)));
     let own: Vec<(usize, &str)> = own.map(|(k, o)| (k, o.name.as_ref())).collect();
-    let names: Vec<&str> = own.iter().map(|(_, name)| *name).collect();
-    if let ([NamedDims { name: None, dims, .. }], [first, _, ..]) = (&shape.outputs[..], &names[..]) {
-        problems.push(Problem::tokens(dims.at, &message::NAME_OUTPUTS, &[&names.len(), first, dims]));
+    let names: Vec<&str> = op.outputs.iter().map(|o| o.name.as_ref()).collect();
+    if let ([NamedDims { name: None, dims, .. }], [(_, first), _, ..]) = (&shape.outputs[..], &own[..]) {
+        problems.push(Problem::tokens(dims.at, &message::NAME_OUTPUTS, &[&own.len(), first, dims]));
         return problems;
     }
     for (i, NamedDims { name, at, .. }) in shape.outputs.iter().enumerate() {
@@ -119,9 +119,13 @@ pub fn core_shapes(op: &Signature<'_>, shape: &grammar::Shape) -> CoreShapes {
         Dims { batch: named.is_some_and(|d| d.batch), core: list(named.map_or(&[], |d| &d.core), |d| dim(op, d)) }
     };
     let own = |name: &str, k: usize| shape.output(name, k.min(shape.outputs.len().saturating_sub(1)));
+    let outputs = op.outputs.iter().enumerate().map(|(k, output)| match output.role {
+        Role::Mutates(i) => dims(op.inputs.get(usize::from(i)).and_then(|input| shape.input(&input.name))),
+        _ => dims(own(&output.name, k)),
+    });
     CoreShapes {
         inputs: list(op.inputs, |input| dims(shape.input(&input.name))),
-        outputs: op.outputs.iter().enumerate().map(|(k, output)| dims(own(&output.name, k))).collect(),
+        outputs: outputs.collect(),
         text: Cow::Owned(shape.to_string()),
     }
 }

@@ -23,7 +23,7 @@ use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::row_kernel::RowKernel;
 use crate::op::variants::Variants;
-use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
+use crate::op::{Backward, CellArg, CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef, Role};
 use crate::tensor::{Device, DeviceKind, Shape, Strides, Tensor, copy_elements};
 
 /// The fewest elements for a thread.
@@ -55,6 +55,8 @@ struct CellOperand {
     strides: SmallVec<[isize; 4]>,
     /// Whether cells are packed into a buffer.
     packed: bool,
+    /// Whether it is an input that the op changes. The body may read the input while it writes the output, so the output is packed.
+    is_changed: bool,
     /// Whether the buffer has the first elements of all its cells, then the second ones.
     beside: bool,
     /// Whether the body reads it: inputs, and outputs that all cells share.
@@ -83,7 +85,10 @@ pub fn run(
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     for (k, (output, shape)) in op.outputs.iter().zip(&shapes.outputs).enumerate() {
         let dtype = op.stored_dtype_of(output, dtypes, attrs)?;
-        outputs.push(wanted.output(k, shape, dtype, device)?);
+        outputs.push(match output.role {
+            Role::Mutates(i) => inputs[usize::from(i)].filter(|_| wanted.has(k)).map(Tensor::detach),
+            _ => wanted.output(k, shape, dtype, device)?,
+        });
     }
     if device == Device::Meta {
         return Ok(outputs);
@@ -102,7 +107,12 @@ pub fn run(
     let sums_any = rule.outputs.iter().any(is_summed);
     for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
         let of = |t: &Tensor| {
-            CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true)
+            let of = CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true);
+            match (output.role, output.dtype) {
+                (Role::Mutates(_), DTypeRule::Fixed(DType::Bool)) => of.of_bools().of_changed(),
+                (Role::Mutates(_), _) => of.of_changed(),
+                _ => of,
+            }
         };
         operands.push(t.as_ref().filter(|_| !is_summed(dims)).map(of));
     }
@@ -335,6 +345,7 @@ impl CellOperand {
             sizes,
             strides: strides.iter().copied().collect(),
             packed,
+            is_changed: false,
             beside: false,
             is_read: !is_output || !batched,
             is_output,
@@ -346,6 +357,13 @@ impl CellOperand {
     /// Converting from `uint8` makes any other byte than 0 a 1.
     fn of_bools(self) -> CellOperand {
         CellOperand { dtype: DType::U8, ..self.computed_in(DType::Bool) }
+    }
+
+    /// The output as an input that the op changes. A buffer has the values of the input when the body runs, and is written to memory
+    /// afterwards.
+    fn of_changed(self) -> CellOperand {
+        let compute = self.compute;
+        CellOperand { is_read: true, is_changed: true, ..self.computed_in(compute) }
     }
 
     /// Whether its cells are rows, and the same elements of neighbouring rows are next to each other in memory.
@@ -365,7 +383,7 @@ impl CellOperand {
 
     /// How its elements are stored, if they are contiguous rows of half floats.
     fn half_row(&self) -> Storage {
-        let is_row = self.sizes.len() == 1 && self.core_shape.is_contiguous(&self.core_strides);
+        let is_row = self.sizes.len() == 1 && self.core_shape.is_contiguous(&self.core_strides) && !self.is_changed;
         match self.dtype {
             DType::F16 if is_row && self.core_shape.len() == 1 => Storage::Float16,
             DType::Bf16 if is_row && self.core_shape.len() == 1 => Storage::BFloat16,
@@ -497,7 +515,10 @@ fn group(operands: &[Option<CellOperand>], cells: usize) -> Option<usize> {
         let count = (BESIDE / bytes).min(cells.div_ceil(num_threads())).clamp(16, most);
         return Some(count.next_multiple_of(16));
     }
-    packed().map(CellOperand::core_bytes).max().map(|bytes| (GROUP / bytes.max(1)).clamp(16, 64))
+    // A large core that is packed only because it is changed needs no neighbours.
+    let is_contiguous = |o: &CellOperand| o.is_changed && o.core_shape.is_contiguous(&o.core_strides);
+    let least = if packed().all(is_contiguous) { 1 } else { 16 };
+    packed().map(CellOperand::core_bytes).max().map(|bytes| (GROUP / bytes.max(1)).clamp(least, 64))
 }
 
 impl CellOperand {

@@ -155,7 +155,8 @@ impl CustomOpBuilder {
         self
     }
 
-    /// Declares that the output at `output` of an element op created from a program is the input at `input`, changed in place.
+    /// Declares that the output at `output` of an op created from a program is the input at `input`, changed in place. Both have the same
+    /// dimensions.
     pub fn in_place(mut self, output: usize, input: usize) -> Self {
         self.op.outputs.to_mut()[output].role = Role::Mutates(input as u8);
         self.op.inputs.to_mut()[input].mutated = true;

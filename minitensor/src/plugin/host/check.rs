@@ -43,15 +43,22 @@ fn inputs(op: &OpDef, kind: u32) -> Result<()> {
         }
     }
     for (i, input) in op.inputs.iter().enumerate().filter(|(_, input)| input.mutated) {
-        if kind != body::ELEMENTS {
+        if ![body::ELEMENTS, body::CELLS].contains(&kind) {
             return wrong(format!(
-                "input '{}' is changed in place, which only a body of elements supports",
+                "input '{}' is changed in place, which only a body of elements or cells supports",
                 input.name
             ));
         }
-        if !op.outputs.iter().any(|o| o.role == Role::Mutates(i as u8)) {
+        let Some(output) = op.outputs.iter().position(|o| o.role == Role::Mutates(i as u8)) else {
             return wrong(format!(
                 "input '{}' is changed in place, but no output has the role MT_MUTATES for it",
+                input.name
+            ));
+        };
+        if !op.may_change(output, i) {
+            return wrong(format!(
+                "input '{}' is changed in place, so it must be required, and exactly one output of its dtype must have the role \
+                 MT_MUTATES for it",
                 input.name
             ));
         }

@@ -179,7 +179,7 @@ impl Reader {
             }
             body::ELEMENTS | body::CELLS if kernels.is_empty() && t.program.is_some() => {
                 op.body = if t.body == body::ELEMENTS { Body::Element(program) } else { Body::Cell(program) };
-                if op.inputs.iter().any(|input| input.mutated) {
+                if t.body == body::ELEMENTS && op.inputs.iter().any(|input| input.mutated) {
                     return Err(Error::value("a program does not change its inputs, so it needs kernels"));
                 }
                 op.kernels = op.loop_of_program().map_or_else(KernelTable::new, KernelTable::cpu);

@@ -88,6 +88,12 @@ fn wave<T: Float>(x: T) -> T {
     x * x.sin()
 }
 
+/// Rows shifted to mean 0, and scaled.
+#[custom_op(name = "kinds::centered", shape = (x: [.., n], scale: [..]) -> [.., n], inplace)]
+fn centered<R: Row>(x: R, scale: R) -> R {
+    (x - x.mean()) * scale
+}
+
 /// A hash of two integers.
 #[custom_op(name = "kinds::hash")]
 fn hash<T: Int>(x: T, y: T) -> T {

@@ -35,6 +35,7 @@ impl CellOperand {
         }
         let stride = merged.map_or(cells as isize, |(stride, _)| stride);
         let is_table = self.dtype == self.compute
+            && !self.is_changed
             && self.step() == 1
             && stride >= cells as isize
             && !self.core_shape.contains(&0);

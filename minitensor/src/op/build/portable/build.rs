@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use minitensor_schema::check;
 use minitensor_schema::name::check_op;
 
-use super::{Portable, PortableGradient, PortableInput, PortableProgram, is_alike, is_of_axis, supported};
+use super::{Portable, PortableGradient, PortableProgram, is_alike, is_of_axis, supported};
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::DTypeSet;
 use crate::error::{Error, Result};
@@ -120,14 +120,10 @@ impl Portable {
         for (k, output) in self.outputs.iter().enumerate() {
             builder = builder.output_rule(k, output.dtype);
             let Some(i) = output.changes else { continue };
-            let input = self.inputs.get(usize::from(i));
-            let fits = |input: &PortableInput| {
-                !input.is_optional && input.dtype == output.dtype && !builder.op.inputs[usize::from(i)].mutated
-            };
-            if self.is_of_rows || !input.is_some_and(fits) {
+            if !builder.op.may_change(k, i.into()) {
                 return Err(wrong(&format!(
-                    "its output '{}' changes input {i} in place, which must be a required input of the same dtype that no other \
-                     output of an element op changes",
+                    "its output '{}' changes input {i} in place, which must be a required input of the same dtype and dimensions \
+                     that no other output changes",
                     output.name
                 )));
             }

@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// The sum of every row.
+#[custom_op(shape = (x: [.., n]) -> [..], inplace)]
+pub fn total<R: Row>(x: R) -> R {
+    x.sum()
+}
+
+fn main() {}
