@@ -475,3 +475,24 @@ pub fn first_of_maxima<R: Row>(x: R) -> R {
 pub fn kinked<T: Float>(x: T) -> T {
     x.abs()
 }
+
+/// The sum of squares, which is said to be that of means.
+#[custom_op(name = "faulty::power", shape = (x: [.., n]) -> [..], axis = None, combine = average)]
+pub fn power<R: Row>(x: R) -> R {
+    x.square().sum()
+}
+
+/// The mean of squares.
+#[custom_op(name = "correct::mean_square", shape = (x: [.., n]) -> [..], axis = None, combine = average)]
+pub fn mean_square<R: Row>(x: R) -> R {
+    x.square().mean()
+}
+
+#[test]
+fn fault_27_parts_that_do_not_combine() {
+    let report = opcheck(&power::op(), &[]);
+    let said = |f: &minitensor::testing::Finding| f.check == "combine" && f.message.contains("`combine = average`");
+    assert!(report.findings.iter().any(said), "{report}");
+    let report = opcheck(&mean_square::op(), &[]);
+    assert!(report.findings.is_empty(), "{report}");
+}

@@ -145,3 +145,60 @@ def test_many_rows_are_reduced_like_each_alone(name, length, dtype):
     # Every other row.
     twice = mt.Tensor(np.repeat(rows, 2, axis=0))[::2]
     assert same(reduce(twice, axis=-1)).all()
+
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.T,
+    "every second row": lambda x: x[::2],
+    "some columns": lambda x: x[..., 1:-1],
+    "backwards": lambda x: x[::-1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(7,), (9, 1), (1, 20), (40, 30), (3, 70, 12), (2, 3, 4, 5, 16), (0, 4), (300, 40)])
+def test_reductions_along_any_axes_of_any_layout(shape, dtype):
+    rng = np.random.default_rng(len(shape))
+    a = (rng.standard_normal(shape) * 3).astype(dtype)
+    rank = len(shape)
+    for layout, view in LAYOUTS.items():
+        x, y = view(mt.Tensor(a)), view(a)
+        wide = y.astype("float64") if y.dtype.kind == "f" else y
+        for axis in [None, *range(rank), (0, rank - 1), *([(0, 1)] if rank > 2 else [])]:
+            if isinstance(axis, tuple) and len(set(axis)) < len(axis):
+                continue
+            for name in ["sum", "mean", "max", "min", "any", "all", "count_nonzero", "argmax"]:
+                extreme = name in ("max", "min", "argmax")
+                if dtype == "bool" and extreme or (y.size == 0 and (extreme or name == "mean")):
+                    continue
+                if name == "argmax" and isinstance(axis, tuple):
+                    continue
+                expected = getattr(np, name)(wide, axis=axis, keepdims=True)
+                got = np.asarray(getattr(mt.ops, name)(x, axis=axis, keepdims=True))
+                where = f"{name}, axis {axis}, {layout}"
+                assert got.shape == expected.shape, where
+                if y.dtype.kind != "f" and name != "mean":
+                    np.testing.assert_array_equal(got, expected, where)
+                    continue
+                # The terms of a sum may cancel each other.
+                scale = np.abs(wide).sum() if name == "sum" else np.abs(wide).max(initial=1)
+                digits = np.finfo(got.dtype).eps if got.dtype.kind == "f" else 0
+                np.testing.assert_allclose(got, expected, rtol=4 * digits, atol=4 * digits * scale, err_msg=where)
+
+
+def test_a_sum_computes_in_the_dtype_that_is_asked_for():
+    x = mt.Tensor([100, 100], dtype=mt.uint8)
+    assert (mt.ops.sum(x).dtype, mt.ops.sum(x).item()) == (mt.uint64, 200)
+    assert (mt.ops.sum(x, dtype=mt.uint8).dtype, mt.ops.prod(x, dtype=mt.uint8).item()) == (mt.uint8, 10000 % 256)
+    assert mt.ops.cumsum(x, dtype=mt.float64).tolist() == [100.0, 200.0]
+    ones = mt.ones(3, requires_grad=True)
+    mt.ops.sum(ones, dtype=mt.float64).backward()
+    assert ones.grad.dtype == mt.float32 and ones.grad.tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="op 'sum' computes in integer, floating or complex dtypes, got dtype bool"):
+        mt.ops.sum(x, dtype=mt.bool)
+
+
+def test_a_repeated_element_is_read_once():
+    x = mt.ones(1).expand(2**34)
+    assert (x.sum().item(), x.mean().item(), x.max().item(), x.count_nonzero().item()) == (2**34, 1, 1, 2**34)
