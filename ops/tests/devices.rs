@@ -3,6 +3,7 @@
 mod toy;
 
 use minitensor::autograd::{Options, backward};
+use minitensor::kernels::{Float, Row};
 use minitensor::testing::{GradCheck, Sample, gradcheck, opcheck};
 use minitensor::{DType, Device, ErrorKind, Result, Tensor, registry};
 use minitensor_ops as ops;
@@ -88,6 +89,34 @@ fn an_op_uses_its_kernel_its_program_or_its_parts() -> Result<()> {
         &ops::reduction::var::call(&x, Some(&[0]), 0.0, true)?,
         &ops::reduction::var::call(&on_cpu, Some(&[0]), 0.0, true)?,
     )?;
+    Ok(())
+}
+
+/// Each row, divided by its sum.
+#[minitensor::custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, inplace)]
+pub fn share<R: Row>(x: R) -> R {
+    x / x.sum()
+}
+
+/// Each row in reverse order. The toy has a kernel for the form in place.
+#[minitensor::custom_op(shape = (x: [.., n]) -> [.., n], axis = -1, backward = none, inplace)]
+pub fn turned<T: Float>(x: &[T], out: &mut [T]) {
+    x.iter().rev().zip(out).for_each(|(x, out)| *out = *x);
+}
+
+#[test]
+fn rows_and_cells_are_changed_in_place_by_a_program_or_a_kernel() -> Result<()> {
+    let _alone = alone();
+    for axis in [0, 1] {
+        let x = on_toy(&[1.0, 3.0, 4.0, 12.0], &[2, 2])?;
+        share::call_(&x, axis)?;
+        let expected = if axis == 0 { [0.2, 0.2, 0.8, 0.8] } else { [0.25, 0.75, 0.25, 0.75] };
+        assert_eq!(x.to_vec::<f64>()?, expected);
+        let x = on_toy(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+        turned::call_(&x, axis)?;
+        let expected = if axis == 0 { [4.0, 5.0, 6.0, 1.0, 2.0, 3.0] } else { [3.0, 2.0, 1.0, 6.0, 5.0, 4.0] };
+        assert_eq!(x.to_vec::<f64>()?, expected);
+    }
     Ok(())
 }
 

@@ -254,6 +254,18 @@ def test_an_in_place_op_may_have_any_layout(kinds):
     op.unregister()
 
 
+def test_a_cell_op_of_a_plugin_changes_its_input(kinds):
+    x = mt.arange(12, dtype="float16").reshape(3, 4)
+    first = kinds.reverse_rows(x.T, axis=0)
+    assert first.tolist() == [3, 7, 11]
+    assert x[0].tolist() == [3, 2, 1, 0]
+    mt.jit(lambda x: kinds.reverse_rows(x[1:]))(x)
+    assert x[:, 0].tolist() == [3, 4, 8]
+    with pytest.raises(ValueError, match="several of its elements share memory"):
+        kinds.reverse_rows(mt.zeros(4).expand(2, 4))
+    mt.testing.opcheck(kinds.reverse_rows, mt.zeros(2, 3, dtype="float64"))
+
+
 def test_older_definitions_without_outputs_and_with_fewer_dtypes_are_read(kinds):
     for name in ("leaky_where", "hash"):
         data = saved_definitions.definition_of(f"kinds::{name}")

@@ -134,6 +134,16 @@ fn row_sum(call: &KernelCall<'_>, out: &Tensor) {
     write(out, all.chunks((all.len() / out.numel().max(1)).max(1)).map(|row| row.iter().sum::<f64>()));
 }
 
+/// Each row in reverse order, read and written one element after the other.
+fn reversed_rows(call: &KernelCall<'_>, out: &Tensor) {
+    let (from, to) = (elements::<f64>(call.inputs[0].expect("it is given")), elements::<f64>(out));
+    let n = out.shape().last().copied().unwrap_or(1);
+    for (i, to) in to.into_iter().enumerate() {
+        // SAFETY: the addresses are those of the elements.
+        unsafe { *to = *from[i / n * n + n - 1 - i % n] }
+    }
+}
+
 /// `where(mask, a, b)`.
 fn choose(call: &KernelCall<'_>, out: &Tensor) {
     let (mask, a, b) = (read::<u8>(call, 0), read::<f64>(call, 1), read::<f64>(call, 2));
@@ -160,4 +170,5 @@ kernels! {
     "less": binary(|a: f64, b| a < b);
     "where": kernel(DType::F64, choose);
     "sum": kernel(DType::F64, row_sum);
+    "turned_": kernel(DType::F64, reversed_rows);
 }

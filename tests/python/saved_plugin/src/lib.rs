@@ -94,6 +94,13 @@ fn centered<R: Row>(x: R, scale: R) -> R {
     (x - x.mean()) * scale
 }
 
+/// Reverses rows in place, and returns their first elements after that.
+#[custom_op(name = "kinds::reverse_rows", shape = (x: [.., n]) -> (first: [..]) where n > 0, axis = -1)]
+fn reverse_rows<T: Num>(x: &mut [T], first: &mut T) {
+    x.reverse();
+    *first = x[0];
+}
+
 /// A hash of two integers.
 #[custom_op(name = "kinds::hash")]
 fn hash<T: Int>(x: T, y: T) -> T {
