@@ -42,4 +42,5 @@ pub mod sorting;
 pub mod special;
 mod strided;
 pub mod trigonometry;
+pub mod unique;
 pub mod window;
