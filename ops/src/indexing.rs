@@ -205,17 +205,47 @@ pub fn index(x: &Tensor, indices: &[&Tensor]) -> Result<Tensor> {
     Ok(x.flatten(0, indices.len() - 1).take(place))
 }
 
-/// The positions of the nonzero elements: one row per element, one column per axis (int64).
+/// The positions of the nonzero elements: one row per element, one column per axis (int64). With `size`, the result has exactly
+/// `size` rows: surplus rows are cut, and missing rows are filled with `fill_value`.
 #[custom_op(backward = none)]
-pub fn nonzero(x: &Tensor) -> Result<Tensor> {
+pub fn nonzero(x: &Tensor, size: Option<usize>, #[default = 0] fill_value: i64) -> Result<Tensor> {
+    if let Some(size) = size {
+        let device = if x.device() == Device::Meta { Device::Meta } else { Device::Cpu };
+        let shape: Vec<i64> = x.shape().iter().map(|n| *n as i64).collect();
+        let flat = reshape::call(&x.to_device(device)?, &[x.numel() as i64])?;
+        return nonzero_rows::call(&flat, &shape, size, x.ndim(), fill_value)?.to_device(x.device());
+    }
     // A copy, which no other thread can change between counting and finding its elements.
     let mask = x.cast(DType::Bool)?.to_device(Device::Cpu)?;
     let mask = mask.view::<Truth>()?;
     let found =
         Nonzero::of(mask.as_slice().ok_or_else(|| Error::runtime("internal error: the copy is not contiguous"))?);
     let mut positions = stop::filled(0, found.count() * x.ndim());
-    found.write(x.shape(), &mut positions);
+    found.write(x.shape(), fill_value, &mut positions);
     Tensor::from_vec(positions, [found.count(), x.ndim()])?.to_device(x.device())
+}
+
+/// The rows of [`nonzero()`] with a `size`, for tensors of `rank` dimensions, whose sizes are `shape`. The elements of each are a row
+/// of `x`.
+#[custom_op(name = "row::nonzero", shape = (x: [.., n]) -> [.., size, rank], backward = none)]
+pub fn nonzero_rows<T: Element>(
+    x: &[T],
+    shape: &[i64],
+    size: usize,
+    rank: usize,
+    fill_value: i64,
+    out: &mut [i64],
+) -> Result<()> {
+    debug_assert_eq!(out.len(), size * rank, "a row for each position");
+    let sizes = Shape::from_sizes(shape)?;
+    if sizes.len() != rank || sizes.checked_numel()? != x.len() {
+        return Err(Error::value(format!(
+            "'shape' must have {rank} sizes, and their product must be {}; got {shape:?}",
+            x.len()
+        )));
+    }
+    Nonzero::of(x).write(&sizes, fill_value, out);
+    Ok(())
 }
 
 /// 1 at the index, 0 elsewhere, along a new last axis of `num_classes` (int64).

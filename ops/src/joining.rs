@@ -77,16 +77,21 @@ fn margins(rank: usize, padding: &[i64]) -> Result<Vec<(usize, usize)>> {
     Ok(margins)
 }
 
+/// An error that names the argument if its value is not a number of the dtype of `x`.
+pub(crate) fn expect_number(dtype: DType, argument: &str, value: f64) -> Result<()> {
+    if dtype.holds(value) {
+        return Ok(());
+    }
+    Err(Error::value(format!(
+        "'{argument}' = {value} is not a number of dtype {dtype}; give a whole number in its range, or convert x with astype"
+    )))
+}
+
 /// Pads with a value: `padding` has two sizes, before and after, for each of the last axes, the outermost first.
 #[custom_op(backward = |d| { x: crop(d, padding) })]
 pub fn pad(x: &Tensor, padding: &[i64], #[default = 0.0] value: f64) -> Result<Tensor> {
     let margins = margins(x.ndim(), padding)?;
-    if !x.dtype().holds(value) {
-        return Err(Error::value(format!(
-            "'value' = {value} is not a number of dtype {}; give a whole number in its range, or convert x with astype",
-            x.dtype()
-        )));
-    }
+    expect_number(x.dtype(), "value", value)?;
     let shape: Shape = x.shape().iter().zip(&margins).map(|(n, (a, b))| n + a + b).collect();
     let out = Tensor::full(shape, minitensor::kernels::Const::Float(value), x.dtype(), x.device())?;
     let mut window = out.detach();

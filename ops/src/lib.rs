@@ -40,4 +40,5 @@ pub mod shape;
 pub mod sorting;
 pub mod special;
 pub mod trigonometry;
+pub mod unique;
 pub mod window;

@@ -10,6 +10,7 @@ use minitensor_ops::linalg::matmul;
 use minitensor_ops::random::{integers, normal, uniform};
 use minitensor_ops::reduction::cumsum;
 use minitensor_ops::sorting::sort;
+use minitensor_ops::unique::unique_values;
 
 type Case<'a> = (&'a str, Box<dyn Fn() -> Result<Tensor> + 'a>);
 
@@ -30,7 +31,9 @@ fn a_long_call_stops_when_it_is_asked_to() -> Result<()> {
         ("cumsum", Box::new(|| cumsum::call(&x, -1, None))),
         ("cumsum of columns", Box::new(|| cumsum::call(&narrow, 0, None))),
         ("gather", Box::new(|| gather::call(&x, &index, -1))),
-        ("nonzero", Box::new(|| nonzero::call(&x))),
+        ("nonzero", Box::new(|| nonzero::call(&x, None, 0))),
+        ("nonzero of a size", Box::new(|| nonzero::call(&x, Some(n), 0))),
+        ("unique_values", Box::new(|| unique_values::call(&x, None, None))),
         ("tril", Box::new(|| tril::call(&square, 0))),
         ("triu", Box::new(|| triu::call(&square, 0))),
         ("matmul", Box::new(|| matmul::call(&square, &square))),

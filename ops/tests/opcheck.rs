@@ -85,6 +85,27 @@ fn given(name: &str) -> Vec<Arguments> {
         }
         "index" => vec![(vec![ramp(&[3, 4]), int(&[0, 2, -1], &[3]), int(&[1, 1, 3], &[3])], vec![])],
         "indexing::wrap" => vec![(vec![int(&[0, -1], &[2])], vec![("size", Attr::Int(4)), ("axis", Attr::Int(0))])],
+        "nonzero" => vec![
+            (vec![ramp(&[3, 4])], vec![]),
+            (vec![int(&[0, 2, 0, 0, 1, 1], &[2, 3])], vec![("size", Attr::Int(2))]),
+            (vec![int(&[0, 2, 0, 0, 1, 1], &[2, 3])], vec![("size", Attr::Int(5)), ("fill_value", Attr::Int(-1))]),
+        ],
+        "row::nonzero" => vec![(
+            vec![ramp(&[2, 6])],
+            vec![
+                ("shape", ints(&[2, 3])),
+                ("size", Attr::Int(7)),
+                ("rank", Attr::Int(2)),
+                ("fill_value", Attr::Int(9)),
+            ],
+        )],
+        "unique_values" | "unique_counts" | "unique_inverse" | "unique_all" => vec![
+            (vec![ramp(&[2, 5])], vec![]),
+            (vec![ramp(&[2, 5])], vec![("size", Attr::Int(4))]),
+            (vec![ramp(&[2, 5])], vec![("size", Attr::Int(13)), ("fill_value", Attr::Float(2.0))]),
+            (vec![ramp(&[2, 5])], vec![("size", Attr::Int(13))]),
+            (vec![ramp(&[0])], vec![]),
+        ],
         "batch_norm" => vec![
             (vec![ramp(&[2, 3, 4]), None, None, ramp(&[3]), ramp(&[3])], vec![]),
             (vec![ramp(&[4, 2]), t(&[0.1, -0.2], &[2]), t(&[0.5, 1.5], &[2]), None, None], vec![]),

@@ -180,6 +180,8 @@ def test_shapes_that_depend_on_values_work_outside_of_transformations():
     assert mj.nonzero(X > 0).tolist() == [[4], [5], [6]]
     with pytest.raises(jax.errors.JAXTypeError, match="op 'nonzero': the shapes of its results are not known"):
         jax.jit(mj.nonzero)(X)
+    with_size = jax.jit(lambda x: (mj.nonzero(x > 0, size=4, fill_value=-1), mj.unique_values(x > 0, size=2)))
+    assert [found.tolist() for found in with_size(X)] == [[[4], [5], [6], [-1]], [False, True]]
 
 
 def test_empty_arrays_and_scalars():

@@ -29,6 +29,7 @@ NOT_EXPORTED = {
     "random::normal": _RANDOM,
     "random::skip": _RANDOM,
     "random::uniform": _RANDOM,
+    "row::nonzero": "it has no rule for ONNX",
     "row::prod_of_others_vjp": "it has no rule for ONNX",
 }
 

@@ -113,7 +113,8 @@ OVER_ROWS = {
     "standardize": lambda x: mt.ops.standardize(x, [1]),
     "entropy": mt.ops.example.entropy,
     "cosine_similarity": lambda x: mt.ops.cosine_similarity(x, x * 2),
-    "nonzero": mt.ops.nonzero,
+    "nonzero": lambda x: (mt.ops.nonzero(x), mt.ops.nonzero(x, 3), mt.ops.nonzero(x, 40, -1)),
+    "unique": lambda x: (*mt.ops.unique_all(x), *mt.ops.unique_all(x, 3), *mt.ops.unique_all(x, 40, 0.5)),
 }
 
 

@@ -86,6 +86,12 @@ def products_of_others(x):
     return np.stack([np.prod(np.delete(x, i, -1), -1) for i in at], -1)
 
 
+def nonzero_rows(x, size, fill_value=0):
+    """`nonzero` with a size."""
+    found = np.argwhere(x)[:size]
+    return np.concatenate([found, np.full((size - len(found), x.ndim), fill_value, "int64")])
+
+
 def sgd(p, v, g, lr, momentum, nesterov, weight_decay):
     g = g + weight_decay * p
     v = momentum * v + g

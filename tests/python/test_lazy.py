@@ -118,7 +118,9 @@ def f_integers(x):
 
 
 def f_elements_decide(x):
-    return x[x > 0], mt.ops.nonzero(x > 0.5), mt.ops.take(x.reshape(-1), mt.Tensor([0, 3])), *mt.ops.sort(x, axis=1)
+    mask = x > 0.5
+    found = mt.ops.nonzero(mask), mt.ops.nonzero(mask, size=9), *mt.ops.unique_all(x), *mt.ops.unique_all(x, size=9)
+    return x[x > 0], *found, mt.ops.take(x.reshape(-1), mt.Tensor([0, 3])), *mt.ops.sort(x, axis=1)
 
 
 def f_joins(x):

@@ -28,6 +28,9 @@ print(mt.ones(3).sum().item())
 """
 CALLS = [
     "mt.ops.nonzero(many)",
+    "mt.ops.nonzero(mt.ones(3), size=1 << 40)",
+    "mt.ops.unique_values(wide)",
+    "mt.ops.unique_all(mt.ones(3), size=1 << 40)",
     "mt.zeros(1 << 30, dtype='int8')[many]",
     "x = mt.zeros(1 << 28, dtype='int8'); x[mt.ones(1, dtype='bool').expand(1 << 28)] = 1",
     "mt.Tensor(range(2**31))",

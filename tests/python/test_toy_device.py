@@ -165,3 +165,13 @@ def changed(old, new, name):
 )
 def test_a_wrong_table_is_refused(old, new, name, error, message):
     refuses(changed(old, new, name), error, message)
+
+
+def test_nonzero_elements_are_found_on_the_cpu():
+    x = mt.Tensor([0.0, 2.0, 0.0, 3.0], dtype="float64", device="toy")
+    bounded = mt.jit(lambda x: mt.ops.nonzero(x, size=3, fill_value=-1))
+    for values, expected in ((x, [[1], [3], [-1]]), (x * x, [[1], [3], [-1]]), (x * 0, [[-1]] * 3)):
+        found = bounded(values)
+        assert (found.device, found.tolist()) == ("toy", expected)
+    assert len(bounded.graphs) == 1
+    assert mt.ops.nonzero(x).tolist() == [[1], [3]]

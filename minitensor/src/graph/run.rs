@@ -123,7 +123,8 @@ impl Executable {
             if let Some(t) = values[id.at()].as_ref().filter(|t| t.shape() != expected) {
                 return Err(Error::runtime(format!(
                     "op '{}' returned shape {}, but {expected} when its graph was recorded; sizes that depend on elements cannot be part of \
-                     a function under mt.jit; call the op outside of it, or use mt.where",
+                     a function under mt.jit; pass size= to ops that take it, such as nonzero and unique_values, use mt.where, or call \
+                     the op outside of the function",
                     call.op.name,
                     t.shape()
                 )));

@@ -255,7 +255,8 @@ impl Replay {
         }
         if let Some((k, other)) = parts.iter().enumerate().find(|(_, t)| t.shape() != like.shape()) {
             return Err(Error::runtime(format!(
-                "the result of example {k} has shape {}, but that of the first {}; sizes must not depend on elements",
+                "the result of example {k} has shape {}, but that of the first {}; sizes must not depend on elements; \
+                 pass size= to ops that take it, such as nonzero and unique_values, or use mt.where",
                 other.shape(),
                 like.shape()
             )));

@@ -145,7 +145,8 @@ VIEWS = _words(
 MOVES = _words(
     """
     _to_copy arange cat clone concat constant_pad_nd contiguous copy dropout embedding empty eye flip full full_like
-    gather index index_put index_select lift_fresh_copy masked_select nonzero ones ones_like pad repeat roll
-    scalar_tensor scatter select_scatter slice_scatter stack tile to tril triu zeros zeros_like cast astype take
+    gather index index_put index_select lift_fresh_copy masked_select nonzero nonzero_static ones ones_like pad
+    repeat roll scalar_tensor scatter select_scatter slice_scatter stack tile to tril triu zeros zeros_like cast astype
+    take
     """
 )

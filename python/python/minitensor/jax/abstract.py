@@ -31,8 +31,8 @@ def abstract_eval(*avals: Any, **params: Any) -> list[Any]:
     except (RuntimeError, NotImplementedError) as error:
         raise UnknownShapeError(
             f"op '{decode(call.text)[0]}': the shapes of its results are not known without the values of its inputs, "
-            "so jax.jit, jax.vmap and similar transformations cannot trace it; call it outside of them. Its error: "
-            f"{error}"
+            "so jax.jit, jax.vmap and similar transformations cannot trace it; pass size= if the op takes it, or call "
+            f"it outside of them. Its error: {error}"
         ) from error
     arrays = [ShapedArray(shape, jax.dtypes.canonicalize_dtype(jnp.dtype(dtype))) for shape, dtype in results]
     return _on_mesh(call, avals, arrays)

@@ -98,6 +98,11 @@ def _nonzero(self: Tensor) -> Tensor:
     return ops.nonzero(self)
 
 
+@rule("nonzero_static")
+def _nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    return ops.nonzero(self, size, fill_value)
+
+
 @rule("argwhere")
 def _argwhere(self: Tensor) -> Tensor:
     return ops.nonzero(self)

@@ -150,7 +150,16 @@ def wrap(call: Call) -> Value:
 def nonzero(call: Call) -> Value:
     x, b = call["x"], call.builder
     mask = x if x.dtype == "bool" else ~x.equal(0)
-    return b.node("Transpose", b.node("NonZero", mask, dtype="int64"), perm=[1, 0])
+    rows = b.node("Transpose", b.node("NonZero", mask, dtype="int64"), perm=[1, 0])
+    size = call.plain("size")
+    return rows if size is None else with_rows(rows, size, b.constant(call.plain("fill_value"), "int64"))
+
+
+def with_rows(x: Value, size: int, fill: Value) -> Value:
+    """The tensor with exactly so many rows: the last ones are cut, or missing ones are filled."""
+    b = x.builder
+    filling = b.node("Expand", fill, b.concat([b.integers([size]), b.shape(x, 1)]))
+    return b.node("Slice", b.concat([x, filling]), b.integers([0]), b.integers([size]))
 
 
 @rule("one_hot")
