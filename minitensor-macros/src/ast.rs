@@ -1,9 +1,9 @@
 //! The definition of an op in the macro: [`parse`](crate::parse) reads it, [`check`](crate::check) checks it, and
 //! [`expand`](crate::expand) writes the expansion.
 
-pub use minitensor_schema::{AttrKind, Combine};
 use minitensor_schema::grammar::{Formula, Predicate, Shape};
 pub use minitensor_schema::signature::{Arity, Role};
+pub use minitensor_schema::{AttrKind, Combine};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, ItemFn, Path, Type};

@@ -252,9 +252,17 @@ mod tests {
 
     #[test]
     fn columns_reduce_as_rows_of_the_transpose() {
-        for (height, stride, width) in
-            [(1, 1, 1), (2, 9, 9), (33, 8, 8), (90, 1500, 1500), (5000, 40, 40), (70_000, 3, 3), (90, 1700, 1100), (500, 1, 1), (7, 5, 1)]
-        {
+        for (height, stride, width) in [
+            (1, 1, 1),
+            (2, 9, 9),
+            (33, 8, 8),
+            (90, 1500, 1500),
+            (5000, 40, 40),
+            (70_000, 3, 3),
+            (90, 1700, 1100),
+            (500, 1, 1),
+            (7, 5, 1),
+        ] {
             let memory = table(height, stride);
             let x = Columns::new(&memory, height, width, stride);
             let (mut largest, mut smallest) = (vec![0.0; width], vec![0.0; width]);

@@ -93,7 +93,8 @@ pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
 /// Results for parts of a row only exist if there is one row, and one number for it.
 pub fn combine(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     let Some(word) = &clauses.combine else { return };
-    let reduces = matches!((&op.inputs[..], &op.outputs[..]), ([x], [out]) if x.core.is_along() && !out.core.is_along());
+    let reduces =
+        matches!((&op.inputs[..], &op.outputs[..]), ([x], [out]) if x.core.is_along() && !out.core.is_along());
     if op.axis.is_none() || !reduces {
         diag.error(word, &messages::COMBINE_LEVEL, &[]);
     }

@@ -10,7 +10,8 @@ use syn::{FnArg, Ident, ItemFn, LitInt, Token, Type};
 use super::clause::{Backward, Clauses, DTypes, Tuned};
 use super::signature::Signature;
 use crate::ast::{
-    AttrKind, Attribute, Axis, Combine, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot, spelling, text,
+    AttrKind, Attribute, Axis, Combine, Core, Elem, Generic, Gradient, Level, Op, Output, Returns, Role, Slot,
+    spelling, text,
 };
 use crate::diag::{Diag, list, messages, suggestion};
 use crate::dtype::{self, Bound, DTypeSet};

@@ -72,7 +72,8 @@ pub fn run(
     }
     let dtype = op.stored_dtype_of(&op.outputs[0], &checked.dtypes, attrs)?;
     let _wide = Wide::new();
-    let out = if is_copied { reduction.whole(&once, axes.axes(), false)? } else { reduction.in_parts(&once, axes.axes())? };
+    let out =
+        if is_copied { reduction.whole(&once, axes.axes(), false)? } else { reduction.in_parts(&once, axes.axes())? };
     let out = match repeats {
         1 => out,
         n => times(&out, Const::Int(n))?,

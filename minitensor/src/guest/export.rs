@@ -10,7 +10,9 @@ use crate::attr::{Attr, AttrKind};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::op::*;
-use crate::plugin::abi::{self, ErrorSink, Host, KernelFn, Str, arity, backward, body, combine, core, kind, role, rule};
+use crate::plugin::abi::{
+    self, ErrorSink, Host, KernelFn, Str, arity, backward, body, combine, core, kind, role, rule,
+};
 use crate::plugin::ffi::{catch, checked};
 use crate::tensor::Tensor;
 

@@ -182,7 +182,9 @@ pub fn run(
             parts.push((at, t));
         }
         operands[at] = operands[at].take().map(|operand| match (output.dtype, kernel) {
-            (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype, _)) if stored != DType::Bool => operand.computed_in(dtype),
+            (DTypeRule::Fixed(stored), Kernel::Rows(_, dtype, _)) if stored != DType::Bool => {
+                operand.computed_in(dtype)
+            }
             _ => operand,
         });
     }

@@ -119,7 +119,8 @@ fn cores(op: &OpDef, kind: u32) -> Result<()> {
 }
 
 fn axis(op: &OpDef, kind: u32) -> Result<()> {
-    let reduces = matches!((&op.inputs[..], &op.outputs[..]), ([x], [out]) if x.core == Core::Slice && out.core == Core::Scalar);
+    let reduces =
+        matches!((&op.inputs[..], &op.outputs[..]), ([x], [out]) if x.core == Core::Slice && out.core == Core::Scalar);
     if op.combine.is_some() && (op.axis.is_none() || !reduces) {
         return wrong("its 'combine' needs an axis, one input along it, and one output without its dimension");
     }

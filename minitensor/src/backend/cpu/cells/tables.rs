@@ -44,7 +44,8 @@ impl CellOperand {
 
     fn put_columns(&mut self, cells: usize, stride: isize) {
         self.batch.pop();
-        let (mut sizes, mut strides): (SmallVec<[usize; 4]>, SmallVec<[isize; 4]>) = (self.sizes.clone(), SmallVec::new());
+        let (mut sizes, mut strides): (SmallVec<[usize; 4]>, SmallVec<[isize; 4]>) =
+            (self.sizes.clone(), SmallVec::new());
         strides.resize(sizes.len(), stride);
         sizes.push(cells);
         strides.push(1);
