@@ -207,7 +207,7 @@ CHANGES = [
     (lambda d: op(d)["inputs"][0].update(dtype="U"), "a program does not determine the dtype of 'x'"),
     (lambda d: op(d)["inputs"][0].update(dtype="bool"), "used (as a number|like a row of numbers)"),
     (lambda d: op(d)["outputs"][0].update(dtype="bool"), "is a number, but the op returns a truth value"),
-    (lambda d: op(d)["outputs"][0].update(changes=0), "changes input 0 in place, which must be"),
+    (lambda d: op(d)["outputs"][0].update(changes=1), "changes input 1 in place, which must be"),
     (lambda d: op(d)["outputs"][0].update(name="other"), "its outputs are not those of its first program"),
     (lambda d: op(d)["outputs"].append(op(d)["outputs"][0]), "its outputs are not those of its first program"),
     (lambda d: op(d).update(outputs=[]), "its outputs are not those of its first program"),
