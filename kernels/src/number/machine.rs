@@ -119,6 +119,7 @@ macro_rules! integer {
 
         impl Machine for $t {
             stored_as_it_is!();
+            const IS_EXACT: bool = true;
             const RANK_BITS: u32 = $t::BITS;
             methods! {
                 // Signed numbers with a flipped sign bit; bits above the type's width are 0.

@@ -406,6 +406,8 @@ pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + st
     /// True if loops over the type are compiled for every SIMD level. Only floats set this: memory limits the loops of
     /// the other types already at the baseline, and every clone costs compile time and binary size.
     const VECTORIZE: bool = false;
+    /// True if sums and products do not depend on the order of elements: integers wrap.
+    const IS_EXACT: bool = false;
     /// The number of bits in a [rank](Machine::rank); 0 for types without an order.
     const RANK_BITS: u32 = 0;
     /// An unsigned integer that sorts as the numbers do: −0 ranks as 0, and every NaN ranks above all other numbers.

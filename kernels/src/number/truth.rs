@@ -74,6 +74,7 @@ impl Element for Truth {
 
 impl Machine for Truth {
     stored_as_it_is!();
+    const IS_EXACT: bool = true;
 }
 
 #[cfg(test)]

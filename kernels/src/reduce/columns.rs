@@ -84,17 +84,27 @@ clones! {
 ///
 /// # Panics
 /// If `out` is not one row.
+#[inline(always)]
 pub fn fold<T: Machine, A: Copy + Send + Sync>(
+    x: Columns<'_, T>,
+    start: A,
+    out: &mut [A],
+    step: impl Fn(A, T) -> A + Sync,
+    merge: impl Fn(A, A) -> A + Sync,
+) {
+    match x.only(out) {
+        Some((row, out)) => *out = rows::fold(row, start, step, merge),
+        None => fold_table(x, start, out, step, merge),
+    }
+}
+
+fn fold_table<T: Machine, A: Copy + Send + Sync>(
     x: Columns<'_, T>,
     start: A,
     out: &mut [A],
     step: impl Fn(A, T) -> A + Sync,
     merge: impl Fn(A, A) -> A,
 ) {
-    if let Some((row, out)) = x.only(out) {
-        *out = rows::reduce_map(row, start, |v| step(start, v), merge);
-        return;
-    }
     let part = |rows: Range<usize>, columns, out: &mut [A]| combine_rows(x, rows, columns, out, &step);
     in_parts(x, start, out, part, |out, next| {
         out.iter_mut().zip(next).for_each(|(o, v)| *o = merge(*o, *v));
@@ -102,20 +112,30 @@ pub fn fold<T: Machine, A: Copy + Send + Sync>(
 }
 
 /// The sum of every column, added pairwise.
+#[inline(always)]
 pub fn sum<T: Machine + Num>(x: Columns<'_, T>, out: &mut [T]) {
-    if let Some((row, out)) = x.only(out) {
-        *out = rows::sum(row);
-        return;
+    match x.only(out) {
+        Some((row, out)) => *out = rows::sum(row),
+        None => sum_table(x, out),
     }
+}
+
+fn sum_table<T: Machine + Num>(x: Columns<'_, T>, out: &mut [T]) {
     let part = |rows, columns, out: &mut [T]| sum_rows(x, rows, columns, out);
     in_parts(x, T::zero(), out, part, |out, next| out.iter_mut().zip(next).for_each(|(o, v)| *o += *v));
 }
 
 /// The mean of every column; NaN without rows.
+#[inline(always)]
 pub fn mean<T: Machine + Field>(x: Columns<'_, T>, out: &mut [T]) {
-    sum(x, out);
     let count: T = lit(x.height());
-    out.iter_mut().for_each(|o| *o = o.divide(count));
+    match x.only(out) {
+        Some((row, out)) => *out = rows::sum(row).divide(count),
+        None => {
+            sum_table(x, out);
+            out.iter_mut().for_each(|o| *o = o.divide(count));
+        }
+    }
 }
 
 fn sum_rows<T: Machine + Num>(x: Columns<'_, T>, rows: Range<usize>, columns: Range<usize>, out: &mut [T]) {
@@ -131,14 +151,16 @@ fn sum_rows<T: Machine + Num>(x: Columns<'_, T>, rows: Range<usize>, columns: Ra
 }
 
 /// The product of every column.
+#[inline(always)]
 pub fn prod<T: Machine + Num>(x: Columns<'_, T>, out: &mut [T]) {
     match x.only(out) {
         Some((row, out)) => *out = rows::prod(row),
-        None => fold(x, T::one(), out, |a, v| a * v, |a, b| a * b),
+        None => fold_table(x, T::one(), out, |a, v| a * v, |a, b| a * b),
     }
 }
 
 /// The largest element of every column, or NaN if there is one. There must be at least one row.
+#[inline(always)]
 pub fn max<T: Machine + Real>(x: Columns<'_, T>, out: &mut [T]) {
     match x.only(out) {
         Some((row, out)) => *out = rows::max(row).unwrap_or_default(),
@@ -147,6 +169,7 @@ pub fn max<T: Machine + Real>(x: Columns<'_, T>, out: &mut [T]) {
 }
 
 /// The smallest element of every column, or NaN if there is one. There must be at least one row.
+#[inline(always)]
 pub fn min<T: Machine + Real>(x: Columns<'_, T>, out: &mut [T]) {
     match x.only(out) {
         Some((row, out)) => *out = rows::min(row).unwrap_or_default(),
@@ -166,6 +189,7 @@ fn extreme<T: Machine + Real>(x: Columns<'_, T>, out: &mut [T], better: impl Fn(
 }
 
 /// For every column, the index of the first NaN or, without any, of the first largest element. There must be at least one row.
+#[inline(always)]
 pub fn argmax<T: Machine + Real>(x: Columns<'_, T>, out: &mut [i64]) {
     match x.only(out) {
         Some((row, out)) => *out = rows::argmax(row).unwrap_or_default() as i64,
@@ -174,6 +198,7 @@ pub fn argmax<T: Machine + Real>(x: Columns<'_, T>, out: &mut [i64]) {
 }
 
 /// For every column, the index of the first NaN or, without any, of the first smallest element. There must be at least one row.
+#[inline(always)]
 pub fn argmin<T: Machine + Real>(x: Columns<'_, T>, out: &mut [i64]) {
     match x.only(out) {
         Some((row, out)) => *out = rows::argmin(row).unwrap_or_default() as i64,
@@ -205,24 +230,30 @@ fn first_best<T: Machine + Real>(x: Columns<'_, T>, out: &mut [i64], better: imp
 }
 
 /// Whether any element of a column is true. A number is true unless it is 0.
+#[inline(always)]
 pub fn any<T: Machine + Element>(x: Columns<'_, T>, out: &mut [bool]) {
     match x.only(out) {
         Some((row, out)) => *out = rows::any(row, |v| v.truthy()),
-        None => fold(x, false, out, |any, v| any | v.truthy(), |a, b| a | b),
+        None => fold_table(x, false, out, |any, v| any | v.truthy(), |a, b| a | b),
     }
 }
 
 /// Whether all elements of a column are true.
+#[inline(always)]
 pub fn all<T: Machine + Element>(x: Columns<'_, T>, out: &mut [bool]) {
     match x.only(out) {
         Some((row, out)) => *out = !rows::any(row, |v| !v.truthy()),
-        None => fold(x, true, out, |all, v| all & v.truthy(), |a, b| a & b),
+        None => fold_table(x, true, out, |all, v| all & v.truthy(), |a, b| a & b),
     }
 }
 
 /// The number of elements of every column that are true.
+#[inline(always)]
 pub fn count_nonzero<T: Machine + Element>(x: Columns<'_, T>, out: &mut [i64]) {
-    fold(x, 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b);
+    match x.only(out) {
+        Some((row, out)) => *out = rows::count(row, |v| v.truthy()) as i64,
+        None => fold_table(x, 0, out, |n, v| n + i64::from(v.truthy()), |a, b| a + b),
+    }
 }
 
 clones! {

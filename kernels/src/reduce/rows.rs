@@ -149,16 +149,37 @@ pub fn sum_map<T: Machine, U: Machine + Num>(row: &[T], f: impl Fn(T) -> U) -> U
     reduce(row.len(), U::zero(), |i| f(unsafe { *row.get_unchecked(i) }), |a, b| a + b)
 }
 
-/// `value(x₀) ∘ value(x₁) ∘ …` for an associative `combine` whose neutral element is `identity`.
+clones! {
+    /// `start ∘ x₀ ∘ x₁ ∘ …` by `step`. The compiler vectorizes it if the order does not matter, as for integers.
+    <[T, A, S]> fn in_order(row: &[T], start: A, step: S) -> A where [T: Machine, A: Copy, S: Fn(A, T) -> A] {
+        row.iter().fold(start, |result, x| step(result, *x))
+    }
+}
+
+/// `start ∘ x₀ ∘ x₁ ∘ …` by `step`; `merge` joins the results for parts, of which `start` is the neutral element.
 #[inline]
-pub(crate) fn reduce_map<T: Machine, A: Copy>(
+pub fn fold<T: Machine, A: Copy + Send + Sync>(
     row: &[T],
-    identity: A,
-    value: impl Fn(T) -> A,
-    combine: impl Fn(A, A) -> A,
+    start: A,
+    step: impl Fn(A, T) -> A + Sync,
+    merge: impl Fn(A, A) -> A + Sync,
 ) -> A {
-    // SAFETY: as above.
-    reduce(row.len(), identity, |i| value(unsafe { *row.get_unchecked(i) }), combine)
+    let part = |row: &[T]| match T::IS_EXACT {
+        true => in_order(row, start, &step),
+        // SAFETY: as above.
+        false => reduce(row.len(), start, |i| step(start, unsafe { *row.get_unchecked(i) }), &merge),
+    };
+    if row.len() <= 2 * GRAIN { part(row) } else { parts(row, &part).into_iter().fold(start, merge) }
+}
+
+/// The number of elements that are `wanted`.
+#[inline]
+pub fn count<T: Machine>(row: &[T], wanted: impl Fn(T) -> bool + Sync) -> usize {
+    /// Short enough to count in 32 bits.
+    const SHORT: usize = 1 << 16;
+    let short = |row: &[T]| in_order(row, 0u32, |n, x| n + u32::from(wanted(x))) as usize;
+    let part = |row: &[T]| row.chunks(SHORT).map(short).sum::<usize>();
+    if row.len() <= 2 * GRAIN { part(row) } else { parts(row, &part).into_iter().sum() }
 }
 
 /// The minimum number of elements per thread.
@@ -171,8 +192,8 @@ fn of_parts<T: Machine>(row: &[T], reduction: impl Fn(&[T]) -> T + Sync) -> T {
 }
 
 #[cold]
-fn parts<T: Machine>(row: &[T], reduction: &(impl Fn(&[T]) -> T + Sync)) -> Vec<T> {
-    let mut parts: Vec<OnceLock<T>> = vec_for(row.len().div_ceil(GRAIN));
+fn parts<T: Machine, A: Send + Sync>(row: &[T], reduction: &(impl Fn(&[T]) -> A + Sync)) -> Vec<A> {
+    let mut parts: Vec<OnceLock<A>> = vec_for(row.len().div_ceil(GRAIN));
     parts.extend(row.chunks(GRAIN).map(|_| OnceLock::new()));
     parallel_for(parts.len(), 1, |range| {
         for k in range {
@@ -185,14 +206,20 @@ fn parts<T: Machine>(row: &[T], reduction: &(impl Fn(&[T]) -> T + Sync)) -> Vec<
 /// The sum of the row; 0 if it is empty.
 #[inline]
 pub fn sum<T: Machine + Num>(row: &[T]) -> T {
-    of_parts(row, |row| sum_map(row, |x| x))
+    of_parts(row, |row| match T::IS_EXACT {
+        true => in_order(row, T::zero(), |a, b| a + b),
+        false => sum_map(row, |x| x),
+    })
 }
 
 /// The product of the row; 1 if it is empty.
 #[inline]
 pub fn prod<T: Machine + Num>(row: &[T]) -> T {
-    // SAFETY: as above.
-    of_parts(row, |row| reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b))
+    of_parts(row, |row| match T::IS_EXACT {
+        true => in_order(row, T::one(), |a, b| a * b),
+        // SAFETY: as above.
+        false => reduce(row.len(), T::one(), |i| unsafe { *row.get_unchecked(i) }, |a, b| a * b),
+    })
 }
 
 /// The sum of `xᵢ yᵢ`, without conjugation.
@@ -221,8 +248,11 @@ pub fn min<T: Machine + Real>(row: &[T]) -> Option<T> {
 
 #[inline]
 fn extreme<T: Machine + Real>(row: &[T], better: impl Fn(T, T) -> T + Sync) -> Option<T> {
-    // SAFETY: as above.
-    let of = |row: &[T]| reduce(row.len(), row[0], |i| unsafe { *row.get_unchecked(i) }, &better);
+    let of = |row: &[T]| match T::IS_EXACT {
+        true => in_order(row, row[0], &better),
+        // SAFETY: as above.
+        false => reduce(row.len(), row[0], |i| unsafe { *row.get_unchecked(i) }, &better),
+    };
     if row.is_empty() { None } else { Some(of_parts(row, of)) }
 }
 

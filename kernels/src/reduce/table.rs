@@ -28,6 +28,7 @@ pub struct ColumnsMut<'a, T> {
 }
 
 /// The number of elements from the first to the last one of a table.
+#[inline(always)]
 fn extent(height: usize, width: usize, stride: usize) -> usize {
     if height == 0 || width == 0 { 0 } else { (height - 1) * stride + width }
 }
@@ -37,6 +38,7 @@ impl<'a, T> Columns<'a, T> {
     ///
     /// # Panics
     /// If the rows overlap, or `elements` is too short.
+    #[inline(always)]
     pub fn new(elements: &'a [T], height: usize, width: usize, stride: usize) -> Columns<'a, T> {
         assert!(stride >= width || height <= 1, "rows that do not overlap");
         let elements = &elements[..extent(height, width, stride)];
@@ -47,32 +49,32 @@ impl<'a, T> Columns<'a, T> {
     ///
     /// # Safety
     /// All elements of the table are valid for reads for `'a`.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn from_raw_parts(first: *const T, height: usize, width: usize, stride: usize) -> Columns<'a, T> {
         // SAFETY: by contract.
         Columns::new(unsafe { std::slice::from_raw_parts(first, extent(height, width, stride)) }, height, width, stride)
     }
 
     /// The number of elements of each cell.
-    #[inline]
+    #[inline(always)]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// The number of cells.
-    #[inline]
+    #[inline(always)]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Element `i` of every cell.
-    #[inline]
+    #[inline(always)]
     pub fn row(&self, i: usize) -> &'a [T] {
         &self.elements[i * self.stride..][..self.width]
     }
 
     /// The elements of the only cell, and its result, if there is one cell and its elements are contiguous.
-    #[inline]
+    #[inline(always)]
     pub fn only<'o, A>(&self, out: &'o mut [A]) -> Option<(&'a [T], &'o mut A)> {
         match out {
             [out] if self.width == 1 && (self.stride == 1 || self.height <= 1) => Some((self.elements, out)),
@@ -86,6 +88,7 @@ impl<'a, T> ColumnsMut<'a, T> {
     ///
     /// # Panics
     /// If the rows overlap, or `elements` is too short.
+    #[inline(always)]
     pub fn new(elements: &'a mut [T], height: usize, width: usize, stride: usize) -> ColumnsMut<'a, T> {
         assert!(stride >= width || height <= 1, "rows that do not overlap");
         let elements = &mut elements[..extent(height, width, stride)];
@@ -97,7 +100,7 @@ impl<'a, T> ColumnsMut<'a, T> {
     /// # Safety
     /// All elements of the table are valid for reads and writes for `'a`, and nothing else refers to those between the first and the
     /// last one.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn from_raw_parts(first: *mut T, height: usize, width: usize, stride: usize) -> ColumnsMut<'a, T> {
         // SAFETY: by contract.
         let elements = unsafe { std::slice::from_raw_parts_mut(first, extent(height, width, stride)) };
@@ -105,25 +108,25 @@ impl<'a, T> ColumnsMut<'a, T> {
     }
 
     /// The number of elements of each cell.
-    #[inline]
+    #[inline(always)]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// The number of cells.
-    #[inline]
+    #[inline(always)]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Element `i` of every cell.
-    #[inline]
+    #[inline(always)]
     pub fn row(&mut self, i: usize) -> &mut [T] {
         &mut self.elements[i * self.stride..][..self.width]
     }
 
     /// The elements of the only cell, if there is one cell and its elements are contiguous.
-    #[inline]
+    #[inline(always)]
     pub fn only(&mut self) -> Option<&mut [T]> {
         (self.width == 1 && (self.stride == 1 || self.height <= 1)).then_some(&mut *self.elements)
     }

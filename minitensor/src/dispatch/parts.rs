@@ -1,6 +1,8 @@
 //! Reductions of tensors that are not contiguous, if the results for parts of a row combine. They read in the order of memory, count an
 //! element that is repeated only once, and compute a long row in parts instead of copying it as a whole.
 
+use std::cmp::Reverse;
+
 use minitensor_kernels::Const;
 use minitensor_schema::Combine;
 use smallvec::SmallVec;
@@ -17,6 +19,8 @@ use crate::tensor::Tensor;
 
 /// The maximum size in bytes of a strided row that is copied before it is reduced.
 const COPIED: usize = 1 << 20;
+/// The size from which the length of an axis does not matter.
+const LONG: usize = 64;
 /// A longer axis is reduced in parts of this number of elements.
 const PART: usize = 1 << 16;
 
@@ -96,9 +100,10 @@ impl Reduction<'_> {
         Ok((once, times))
     }
 
-    /// Reduces the longest axis first.
+    /// Reduces one axis first: of those that are not short, the one whose elements are closest to each other.
     fn in_parts(&self, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
-        let Some(axis) = axes.iter().copied().max_by_key(|a| x.shape()[*a]) else { return self.whole(x, axes, false) };
+        let order = |a: &usize| (x.shape()[*a].min(LONG), Reverse(x.strides()[*a].unsigned_abs()));
+        let Some(axis) = axes.iter().copied().max_by_key(order) else { return self.whole(x, axes, false) };
         let n = x.shape()[axis];
         if size(x, axes) <= COPIED || is_contiguous(x, axes) {
             return self.whole(x, axes, false);
