@@ -1,7 +1,7 @@
 //! [`Combine`]: how the results for parts of a row combine to the result for the row.
 
-/// How the results of a reduction for two parts of a row combine to the result for the whole row, in any order. Its word is the name of
-/// an element op that combines them.
+/// How the results of a reduction for two parts of a row combine to the result for the whole row, in any order. Its word, except
+/// `average`, is the name of an element op that combines them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Combine {
     /// They are added.

@@ -12,8 +12,9 @@ use super::check::Checked;
 use crate::attr::Attr;
 use crate::backend::{CallShapes, Wanted};
 use crate::error::{Error, Result};
+use crate::lazy;
 use crate::op::call::Value;
-use crate::op::{Axis, OpName, OpRef, bind};
+use crate::op::{Axis, OpRef, bind, registry};
 use crate::precision::Wide;
 use crate::tensor::Tensor;
 
@@ -23,27 +24,6 @@ const COPIED: usize = 1 << 20;
 const LONG: usize = 64;
 /// A longer axis is reduced in parts of this number of elements.
 const PART: usize = 1 << 16;
-
-/// The ops that combine two results, and any number of them. Indexed by [`Combine::number`].
-static PAIRS: [OpName; 7] = [
-    OpName::new("add"),
-    OpName::new("multiply"),
-    OpName::new("maximum"),
-    OpName::new("minimum"),
-    OpName::new("logical_or"),
-    OpName::new("logical_and"),
-    OpName::new("add"),
-];
-static REDUCTIONS: [OpName; 7] = [
-    OpName::new("sum"),
-    OpName::new("prod"),
-    OpName::new("max"),
-    OpName::new("min"),
-    OpName::new("any"),
-    OpName::new("all"),
-    OpName::new("mean"),
-];
-static MULTIPLY: OpName = OpName::new("multiply");
 
 /// A call of a reduction.
 struct Reduction<'a> {
@@ -75,15 +55,16 @@ pub fn run(
         return Ok(None);
     }
     let dtype = op.stored_dtype_of(&op.outputs[0], &checked.dtypes, attrs)?;
-    let _wide = Wide::new();
-    let out =
-        if is_copied { reduction.whole(&once, axes.axes(), false)? } else { reduction.in_parts(&once, axes.axes())? };
-    let out = match repeats {
-        1 => out,
-        n => times(&out, Const::Int(n))?,
-    };
     let shape: SmallVec<[i64; 4]> = shapes.outputs[0].iter().map(|n| *n as i64).collect();
-    out.cast(dtype)?.reshape_view(&shape).map(Some)
+    lazy::call::at_once(|| {
+        let _wide = Wide::new();
+        let out = match is_copied {
+            true => reduction.whole(&once, axes.axes(), false)?,
+            false => reduction.in_parts(&once, axes.axes())?,
+        };
+        let out = if repeats == 1 { out } else { times(&out, Const::Int(repeats))? };
+        out.cast(dtype)?.reshape_view(&shape).map(Some)
+    })
 }
 
 impl Reduction<'_> {
@@ -109,14 +90,14 @@ impl Reduction<'_> {
             return self.whole(x, axes, false);
         }
         if n <= PART {
-            return reduce(&REDUCTIONS[self.combine.number()], &self.whole(x, &[axis], true)?, axes);
+            return reduce(self.combine, &self.whole(x, &[axis], true)?, axes);
         }
         let even = n / PART * PART;
         let mut sizes: Vec<i64> = x.shape().iter().map(|s| *s as i64).collect();
         sizes.splice(axis..=axis, [(even / PART) as i64, PART as i64]);
         let cut = x.slice_view(axis as i64, 0, even, 1)?.reshape_view(&sizes)?;
         let parts = self.whole(&cut, &[axis + 1], false)?;
-        let out = reduce(&REDUCTIONS[self.combine.number()], &parts, axes)?;
+        let out = reduce(self.combine, &parts, axes)?;
         if even == n {
             return Ok(out);
         }
@@ -140,32 +121,31 @@ impl Reduction<'_> {
 
 /// The results for two parts, each with its number of elements, as one.
 pub fn pair(combine: Combine, (a, m): (&Tensor, usize), (b, n): (&Tensor, usize)) -> Result<Tensor> {
-    let op = &PAIRS[combine.number()];
     if combine != Combine::Average {
-        return call(op, &[a.into(), b.into()]);
+        return call(combine.word(), &[a.into(), b.into()]);
     }
     let weight = |count: usize| Const::Float(count as f64 / (m + n) as f64);
-    call(op, &[(&times(a, weight(m))?).into(), (&times(b, weight(n))?).into()])
+    call("add", &[(&times(a, weight(m))?).into(), (&times(b, weight(n))?).into()])
 }
 
-/// Reduces along some axes.
-fn reduce(op: &OpName, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+/// The results for parts of equal size, along some axes, as one.
+fn reduce(combine: Combine, parts: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let axes = Attr::Ints(axes.iter().map(|a| *a as i64).collect::<Vec<_>>().into());
-    call(op, &[x.into(), Value::Attr(axes)])
+    call(combine.reduction(), &[parts.into(), Value::Attr(axes)])
 }
 
 /// A tensor times a number.
 fn times(t: &Tensor, number: Const) -> Result<Tensor> {
     let number = Tensor::from_const(number, t.dtype().compute(), t.device())?;
-    call(&MULTIPLY, &[t.into(), (&number).into()])
+    call("multiply", &[t.into(), (&number).into()])
 }
 
 /// Calls an op of loops, below what observes and records calls.
-fn call(op: &OpName, args: &[Value<'_>]) -> Result<Tensor> {
-    let op = op.get()?;
-    let (args, attrs) = bind(op, args, &[])?;
-    let checked = Checked::new(op, &args, &attrs)?;
-    first(compute(op, &checked.inputs(), &attrs, &checked, Wanted::ALL)?)
+fn call(name: &str, args: &[Value<'_>]) -> Result<Tensor> {
+    let op = registry::get(name)?;
+    let (args, attrs) = bind(&op, args, &[])?;
+    let checked = Checked::new(&op, &args, &attrs)?;
+    first(compute(&op, &checked.inputs(), &attrs, &checked, Wanted::ALL)?)
 }
 
 fn first(outputs: super::Produced) -> Result<Tensor> {
