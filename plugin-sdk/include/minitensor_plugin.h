@@ -155,7 +155,10 @@ typedef enum MtArity { MT_ONE = 0, MT_OPTIONAL = 1, MT_VARIADIC = 2 } MtArity;
 typedef enum MtCore {
   MT_SCALAR = 0,  /* one element */
   MT_SLICE = 1,   /* contiguous; the host packs strided arguments */
-  MT_VIEW = 2     /* strided */
+  MT_VIEW = 2,    /* strided */
+  MT_COLUMNS = 3  /* one dimension: contiguous, or neighbouring cells as the columns of a table. Then all arguments are such tables of
+                     as many columns: `ndim` is 2, and 1 for an argument without dimensions, whose elements are next to each other.
+                     The last dimension is that of the cells, with the stride 1, and `cells` counts tables. */
 } MtCore;
 
 /* The dtype of an input or output. */

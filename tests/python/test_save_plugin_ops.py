@@ -359,3 +359,23 @@ def test_any_change_of_a_dtype_is_an_error_or_an_op_that_does_not_crash(kinds, n
                     except (ValueError, TypeError, RuntimeError, IndexError):
                         continue
                 op.unregister()
+
+
+def test_a_plugin_takes_neighbouring_rows_as_columns(kinds):
+    a = np.random.default_rng(0).integers(0, 100, (5, 12, 40), dtype=np.int32)
+    for view in (lambda x: x, lambda x: x[:, ::-1], lambda x: x[..., 3:30], lambda x: x[..., ::2]):
+        x, y = view(mt.Tensor(a)), view(a)
+        for axis in (0, 1, 2, (0, 1), (1, 2)):
+            np.testing.assert_array_equal(kinds.parity(x, axis=axis), np.bitwise_xor.reduce(y, axis=axis))
+        for axis in (0, 1, 2):
+            first = np.take(y, [0], axis)
+            expected = y + np.concatenate([first, y.take(range(y.shape[axis] - 1), axis)], axis)
+            np.testing.assert_array_equal(kinds.pairs(x, axis=axis), expected)
+    assert kinds.parity(mt.zeros((0, 9), dtype=mt.int64), axis=0).tolist() == [0] * 9
+
+
+def test_a_plugin_reduces_a_long_row_in_parts(kinds):
+    x = mt.ones(1, dtype=mt.float64).expand(2**34)
+    assert kinds.power(x).item() == 2**34
+    y = mt.randn(3 * 10**5, 2, dtype=mt.float64)[::2]
+    np.testing.assert_allclose(kinds.power(y).item(), np.square(np.asarray(y)).sum(), rtol=1e-12)

@@ -48,6 +48,7 @@ pub fn table(op: &'static OpDef) -> &'static abi::Op {
     let conditions: Vec<&str> = op.predicates.iter().map(|p| p.text.as_ref()).collect();
     let conditions = if conditions.is_empty() { String::new() } else { format!("where {}", conditions.join(", ")) };
     let aliases: Vec<Str> = op.aliases.iter().map(|alias| Str::of(alias)).collect();
+    let is_of_columns = matches!(compiled(op), Some(Kernels::Columns(_)));
     let mut table = abi::Op {
         name: Str::of(&op.name),
         doc: Str::of(&op.doc),
@@ -60,9 +61,9 @@ pub fn table(op: &'static OpDef) -> &'static abi::Op {
         n_attrs: op.attrs.len() as i32,
         n_outputs: op.outputs.len() as i32,
         n_generics: op.generics.len() as i32,
-        inputs: keep(op.inputs.iter().map(input).collect()),
+        inputs: keep(op.inputs.iter().map(|i| input(i, is_of_columns)).collect()),
         attrs: keep(op.attrs.iter().map(attribute).collect()),
-        outputs: keep(op.outputs.iter().map(output).collect()),
+        outputs: keep(op.outputs.iter().map(|o| output(o, is_of_columns)).collect()),
         generics: keep(op.generics.iter().map(generic).collect()),
         shape: text(format!("{shape} {conditions}").trim()),
         axis: op.axis.map_or(0, |axis| i32::from(axis.attr) + 1),
@@ -131,26 +132,33 @@ fn dtype_rule(of: DTypeRule) -> (u32, u32, u32) {
     }
 }
 
-fn core_code(of: Core) -> u32 {
+/// The compiled kernels of an op of this library.
+fn compiled(op: &OpDef) -> Option<&'static Kernels> {
+    let entry = inventory::iter::<OpEntry>.into_iter().find(|entry| std::ptr::eq(entry.op, op));
+    entry.and_then(|entry| entry.kernels.as_ref())
+}
+
+fn core_code(of: Core, is_of_columns: bool) -> u32 {
     match of {
         Core::Scalar => core::SCALAR,
+        Core::Slice if is_of_columns => core::COLUMNS,
         Core::Slice => core::SLICE,
         Core::View => core::VIEW,
     }
 }
 
-fn input(input: &'static Input) -> abi::Input {
+fn input(input: &'static Input, is_of_columns: bool) -> abi::Input {
     let (dtype_rule, dtype_index, dtype) = dtype_rule(input.dtype);
     let arity = match input.arity {
         Arity::One => arity::ONE,
         Arity::Optional => arity::OPTIONAL,
         Arity::Variadic => arity::VARIADIC,
     };
-    let (name, core, is_mutated) = (Str::of(&input.name), core_code(input.core), input.mutated.into());
+    let (name, core, is_mutated) = (Str::of(&input.name), core_code(input.core, is_of_columns), input.mutated.into());
     abi::Input { name, arity, core, dtype_rule, dtype_index, dtype, is_mutated }
 }
 
-fn output(output: &'static Output) -> abi::Output {
+fn output(output: &'static Output, is_of_columns: bool) -> abi::Output {
     let (dtype_rule, dtype_index, dtype) = dtype_rule(output.dtype);
     let (role, input) = match output.role {
         Role::Returned => (role::RETURNED, 0),
@@ -161,7 +169,7 @@ fn output(output: &'static Output) -> abi::Output {
         name: Str::of(&output.name),
         role,
         input,
-        core: core_code(output.core),
+        core: core_code(output.core, is_of_columns),
         dtype_rule,
         dtype_index,
         dtype,
@@ -234,10 +242,8 @@ fn kernels<F: Copy>(op: &'static OpDef, find: fn(&[DType]) -> Option<F>, trampol
 }
 
 fn set_body(op: &'static OpDef, table: &mut abi::Op) {
-    let entry = inventory::iter::<OpEntry>.into_iter().find(|entry| std::ptr::eq(entry.op, op));
-    let kernels = match entry.and_then(|entry| entry.kernels.as_ref()) {
+    let kernels = match compiled(op) {
         Some(Kernels::Elements(find)) => kernels(op, *find, KernelFn { elements: Some(elements) }),
-        // A host packs the cells of a plugin one by one.
         Some(Kernels::Cells(find) | Kernels::Columns(find)) => kernels(op, *find, KernelFn { cells: Some(cells) }),
         None => Vec::new(),
     };

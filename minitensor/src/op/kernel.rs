@@ -188,7 +188,11 @@ impl Kernels {
 
     /// The loop over cells for these dtypes, if it takes neighbouring cells together.
     pub(crate) fn columns(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
-        if let Kernels::Columns(find) = self { find(dtypes).map(Kernel::Compiled) } else { None }
+        match self {
+            Kernels::Columns(_) => self.cell(dtypes),
+            Kernels::Loaded(op) if op.takes_columns() => self.cell(dtypes),
+            _ => None,
+        }
     }
 
     /// The programs over elements.

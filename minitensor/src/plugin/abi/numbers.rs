@@ -23,7 +23,7 @@ codes! {
         DTYPE = 9 "MT_KIND_DTYPE"; TUNED = 10 "MT_KIND_TUNED";
     }
     arity { ONE = 0 "MT_ONE"; OPTIONAL = 1 "MT_OPTIONAL"; VARIADIC = 2 "MT_VARIADIC"; }
-    core { SCALAR = 0 "MT_SCALAR"; SLICE = 1 "MT_SLICE"; VIEW = 2 "MT_VIEW"; }
+    core { SCALAR = 0 "MT_SCALAR"; SLICE = 1 "MT_SLICE"; VIEW = 2 "MT_VIEW"; COLUMNS = 3 "MT_COLUMNS"; }
     rule { GENERIC = 0 "MT_GENERIC"; FIXED = 1 "MT_FIXED"; FROM_ATTR = 2 "MT_FROM_ATTR"; ANY = 3 "MT_ANY"; }
     role { RETURNED = 0 "MT_RETURNED"; SAVED = 1 "MT_SAVED"; MUTATES = 2 "MT_MUTATES"; }
     backward {

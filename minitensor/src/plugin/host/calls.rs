@@ -13,7 +13,7 @@ use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::op::{Backward, Call, CellArg, KernelCall, OpDef, Output};
-use crate::plugin::abi::{self, Str, most};
+use crate::plugin::abi::{self, Str, core, most};
 use crate::plugin::ffi::checked;
 use crate::tensor::{Shape, Tensor};
 
@@ -107,6 +107,13 @@ impl LoadedOp {
         // SAFETY: the list of kernels was checked when the table was read.
         let kernels = unsafe { std::slice::from_raw_parts(self.0.kernels, self.0.n_kernels) };
         kernels.iter().find(|kernel| dtypes.iter().zip(kernel.dtypes).all(|(dtype, n)| abi::number(*dtype) == n))
+    }
+
+    /// Whether the kernels take neighbouring cells as the columns of a table.
+    pub fn takes_columns(&self) -> bool {
+        let count = usize::try_from(self.0.n_inputs).unwrap_or(0);
+        // SAFETY: the list of inputs was checked when the table was read.
+        count > 0 && unsafe { std::slice::from_raw_parts(self.0.inputs, count) }.iter().any(|i| i.core == core::COLUMNS)
     }
 
     /// Computes `n` elements.

@@ -156,6 +156,28 @@ impl Reader {
         }
     }
 
+    /// If an argument is the columns of a table, all arguments with dimensions must be, and have one.
+    pub fn columns(&self, op: &OpDef) -> Result<()> {
+        // SAFETY: the lists were checked when they were read.
+        let (inputs, outputs) = unsafe {
+            (
+                slice(self.table.inputs, op.inputs.len(), most::PARTS, "inputs")?,
+                slice(self.table.outputs, op.outputs.len(), most::PARTS, "outputs")?,
+            )
+        };
+        let codes: Vec<u32> = inputs.iter().map(|i| i.core).chain(outputs.iter().map(|o| o.core)).collect();
+        let ShapeRule::Core(rule) = &op.shape else { return Ok(()) };
+        let ranks = rule.inputs.iter().chain(rule.outputs.iter()).map(|dims| dims.core.len());
+        let is_fit =
+            |(code, rank): (&u32, usize)| (*code, rank) == (core::COLUMNS, 1) || (*code, rank) == (core::SCALAR, 0);
+        if codes.contains(&core::COLUMNS) && !codes.iter().zip(ranks).all(is_fit) {
+            return Err(Error::value(
+                "one of its arguments has the core MT_COLUMNS; then the others must have it with one dimension, or MT_SCALAR without",
+            ));
+        }
+        Ok(())
+    }
+
     pub fn combine(&self) -> Result<Option<Combine>> {
         match self.table.combine {
             combine::NONE => Ok(None),
@@ -185,7 +207,7 @@ impl Reader {
 fn read_core(code: u32) -> Option<Core> {
     Some(match code {
         core::SCALAR => Core::Scalar,
-        core::SLICE => Core::Slice,
+        core::SLICE | core::COLUMNS => Core::Slice,
         core::VIEW => Core::View,
         _ => return None,
     })

@@ -101,6 +101,30 @@ fn reverse_rows<T: Num>(x: &mut [T], first: &mut T) {
     *first = x[0];
 }
 
+/// The bitwise exclusive or of a row.
+#[custom_op(name = "kinds::parity", shape = (x: [.., n]) -> [..], axis = None)]
+fn parity<T: Int>(x: Columns<T>, out: &mut [T]) {
+    out.fill(T::zero());
+    for i in 0..x.height() {
+        out.iter_mut().zip(x.row(i)).for_each(|(all, v)| *all = all.bitwise_xor(*v));
+    }
+}
+
+/// Each element plus the one before it.
+#[custom_op(name = "kinds::pairs", shape = (x: [.., n]) -> [.., n], axis = -1, backward = none)]
+fn pairs<T: Num>(x: Columns<T>, mut out: ColumnsMut<T>) {
+    for i in 0..x.height() {
+        let before = x.row(i.saturating_sub(1));
+        out.row(i).iter_mut().zip(x.row(i)).zip(before).for_each(|((out, v), w)| *out = *v + *w);
+    }
+}
+
+/// The sum of squares.
+#[custom_op(name = "kinds::power", shape = (x: [.., n]) -> [..], axis = None, combine = add)]
+fn power<R: Row>(x: R) -> R {
+    x.square().sum()
+}
+
 /// A hash of two integers.
 #[custom_op(name = "kinds::hash")]
 fn hash<T: Int>(x: T, y: T) -> T {
