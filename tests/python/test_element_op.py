@@ -140,7 +140,7 @@ WRONG = [
     (lambda x: max(x, 0), TypeError, "cannot depend on an element"),
     (lambda x: math.exp(x), TypeError, "an element has no value while the op is defined; use methods, such as x.exp"),
     (lambda x: mt.ops.softmax(x), TypeError, "cannot call 'softmax', which works on rows"),
-    (lambda x: x.sum(), TypeError, "cannot call 'sum', which is not computed element by element"),
+    (lambda x: x.sum(), TypeError, "cannot call 'sum', which works on rows; define a row op with mt.row_op"),
     (lambda x: mt.ops.rand_like(x), TypeError, "cannot call 'rand_like', which is not computed element by element"),
     (
         lambda x: (x > 0) + 1,
