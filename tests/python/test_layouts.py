@@ -195,6 +195,12 @@ def test_a_sum_computes_in_the_dtype_that_is_asked_for():
     ones = mt.ones(3, requires_grad=True)
     mt.ops.sum(ones, dtype=mt.float64).backward()
     assert ones.grad.dtype == mt.float32 and ones.grad.tolist() == [1, 1, 1]
+    assert (mt.ops.sum(True).dtype, mt.ops.prod(True).item()) == (mt.int64, 1)
+    tiny = mt.Tensor([1e-30, 1e-30, 1e30, 1e30], requires_grad=True)
+    mt.ops.prod(tiny, dtype=mt.float64).backward()
+    np.testing.assert_allclose(tiny.grad.numpy(), [1e30, 1e30, 1e-30, 1e-30], rtol=1e-6)
+    with pytest.raises(TypeError, match="op 'sum': a complex64 tensor as float32 would lose the imaginary parts"):
+        mt.ops.sum(mt.Tensor([3 + 1j]), dtype=mt.float32)
     with pytest.raises(TypeError, match="op 'sum' computes in integer, floating or complex dtypes, got dtype bool"):
         mt.ops.sum(x, dtype=mt.bool)
 
@@ -202,3 +208,5 @@ def test_a_sum_computes_in_the_dtype_that_is_asked_for():
 def test_a_repeated_element_is_read_once():
     x = mt.ones(1).expand(2**34)
     assert (x.sum().item(), x.mean().item(), x.max().item(), x.count_nonzero().item()) == (2**34, 1, 1, 2**34)
+    infinity = mt.Tensor(complex(np.inf, 0), dtype=mt.complex64)
+    assert infinity.expand(3).sum().item() == complex(np.inf, 0)

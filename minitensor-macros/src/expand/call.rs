@@ -99,7 +99,7 @@ fn in_order(attributes: &[Attribute], own: usize) -> Vec<&Attribute> {
     let mut order: Vec<&Attribute> = attributes.iter().collect();
     if attributes.len() > own {
         order[required..=own].rotate_right(1);
-        order.sort_by_key(|a| a.kind == AttrKind::DType);
+        order.sort_by_key(|a| a.kind == AttrKind::DType && a.optional);
     }
     order
 }

@@ -8,6 +8,7 @@ use super::node::{Meta, Node};
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::op::by_name::names;
 use crate::op::call::axis_layout::AxisLayout;
 use crate::op::call::shape_rule::Bindings;
 use crate::op::gradient::pullback::Pullback;
@@ -118,8 +119,17 @@ impl<'a> BackwardCall<'a> {
             return Ok(None);
         }
         let name = &self.op().parameter(input).name;
-        let tensor = self.unpack(input, name)?;
+        let tensor = self.computed(self.unpack(input, name)?)?;
         self.enter(self.core_dims(input), tensor).map(Some)
+    }
+
+    /// An input in the dtype in which the op has computed, if an attribute has chosen it. Recorded.
+    fn computed(&self, tensor: Tensor) -> Result<Tensor> {
+        let dtype = self.node.outputs.first().map(|out| out.dtype).filter(|_| self.op().accumulator().is_some());
+        match dtype {
+            Some(dtype) if dtype != tensor.dtype() => names::ASTYPE.call(&[(&tensor).into(), dtype.into()], &[]),
+            _ => Ok(tensor),
+        }
     }
 
     /// The value of an output at the call. The output may be a saved one.

@@ -14,6 +14,7 @@ use crate::backend::{CallShapes, Wanted};
 use crate::error::{Error, Result};
 use crate::lazy;
 use crate::op::call::Value;
+use crate::op::call::shape_rule::{Dim, Predicate, Relation};
 use crate::op::{Axis, OpRef, bind, registry};
 use crate::precision::Wide;
 use crate::tensor::Tensor;
@@ -45,7 +46,7 @@ pub fn run(
     let (Some(x), Some(combine), Some(axis), Some(axes)) = (x, op.combine, op.axis, &shapes.axes) else {
         return Ok(None);
     };
-    if x.numel() == 0 || is_contiguous(x, axes.axes()) {
+    if x.numel() == 0 || is_contiguous(x, axes.axes()) || !op.predicates.iter().all(holds_for_parts) {
         return Ok(None);
     }
     let reduction = Reduction { op, attrs, checked, axis, combine };
@@ -59,7 +60,7 @@ pub fn run(
     lazy::call::at_once(|| {
         let _wide = Wide::new();
         let out = match is_copied {
-            true => reduction.whole(&once, axes.axes(), false)?,
+            true => reduction.whole(&once, axes.axes())?,
             false => reduction.in_parts(&once, axes.axes())?,
         };
         let out = if repeats == 1 { out } else { times(&out, Const::Int(repeats))? };
@@ -67,11 +68,28 @@ pub fn run(
     })
 }
 
+/// Whether a condition that holds for a row holds for its parts.
+fn holds_for_parts(condition: &Predicate) -> bool {
+    fn has_size(dim: &Dim) -> bool {
+        match dim {
+            Dim::Name(_) => true,
+            Dim::Op(_, sides) => sides.iter().any(has_size),
+            Dim::Int(_) | Dim::Float(_) | Dim::Attr(_) => false,
+        }
+    }
+    let is_not_empty = matches!(
+        (&condition.left, condition.relation, &condition.right),
+        (Dim::Name(_), Relation::Greater, Dim::Int(0))
+    );
+    is_not_empty || !has_size(&condition.left) && !has_size(&condition.right)
+}
+
 impl Reduction<'_> {
     /// The tensor with each repeated element of memory once, and the number of repetitions that the result is multiplied by.
     fn without_repeats(&self, x: &Tensor, axes: &[usize]) -> Result<(Tensor, i128)> {
         let (mut once, mut times) = (x.clone(), 1);
-        if self.combine == Combine::Multiply {
+        // A complex infinity times a number is not a sum of infinities.
+        if self.combine == Combine::Multiply || self.combine == Combine::Add && x.dtype().is_complex() {
             return Ok((once, times));
         }
         for axis in axes.iter().filter(|a| x.strides()[**a] == 0 && x.shape()[**a] > 1) {
@@ -84,19 +102,17 @@ impl Reduction<'_> {
     /// Reduces one axis first: of those that are not short, the one whose elements are closest to each other.
     fn in_parts(&self, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         let order = |a: &usize| (x.shape()[*a].min(LONG), Reverse(x.strides()[*a].unsigned_abs()));
-        let Some(axis) = axes.iter().copied().max_by_key(order) else { return self.whole(x, axes, false) };
+        let Some(axis) = axes.iter().copied().max_by_key(order) else { return self.whole(x, axes) };
         let n = x.shape()[axis];
         if size(x, axes) <= COPIED || is_contiguous(x, axes) {
-            return self.whole(x, axes, false);
+            return self.whole(x, axes);
         }
-        if n <= PART {
-            return reduce(self.combine, &self.whole(x, &[axis], true)?, axes);
-        }
-        let even = n / PART * PART;
+        let part = n.min(PART);
+        let even = n / part * part;
         let mut sizes: Vec<i64> = x.shape().iter().map(|s| *s as i64).collect();
-        sizes.splice(axis..=axis, [(even / PART) as i64, PART as i64]);
+        sizes.splice(axis..=axis, [(even / part) as i64, part as i64]);
         let cut = x.slice_view(axis as i64, 0, even, 1)?.reshape_view(&sizes)?;
-        let parts = self.whole(&cut, &[axis + 1], false)?;
+        let parts = self.whole(&cut, &[axis + 1])?;
         let out = reduce(self.combine, &parts, axes)?;
         if even == n {
             return Ok(out);
@@ -106,14 +122,14 @@ impl Reduction<'_> {
     }
 
     /// The op itself, along some axes.
-    fn whole(&self, x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
+    fn whole(&self, x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         let mut attrs = self.attrs.to_vec();
         attrs[self.axis.attr as usize] = match (self.axis.many, axes) {
             (false, [axis]) => Attr::Int(*axis as i64),
             _ => Attr::Ints(axes.iter().map(|a| *a as i64).collect::<Vec<_>>().into()),
         };
         if let Some(k) = self.axis.keepdims {
-            attrs[k as usize] = Attr::Bool(keepdims);
+            attrs[k as usize] = Attr::Bool(false);
         }
         first(compute(self.op, &[Some(x)], &attrs, self.checked, Wanted::ALL)?)
     }

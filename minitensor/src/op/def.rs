@@ -277,7 +277,11 @@ impl OpDef {
     pub(crate) fn may_change(&self, output: usize, input: usize) -> bool {
         let (Some(own), Some(of)) = (self.outputs.get(output), self.inputs.get(input)) else { return false };
         let is_alike = match &self.shape {
-            ShapeRule::Core(rule) => rule.outputs[output] == rule.inputs[input],
+            // All cells would change one without a batch.
+            ShapeRule::Core(rule) => {
+                let has_batch = rule.inputs[input].batch || rule.inputs.iter().all(|dims| !dims.batch);
+                has_batch && rule.outputs[output] == rule.inputs[input]
+            }
             _ => true,
         };
         let is_other = |(k, o): (usize, &Output)| k != output && o.role == Role::Mutates(input as u8);

@@ -186,12 +186,12 @@ impl Kernels {
         }
     }
 
-    /// The loop over cells for these dtypes, if it takes neighbouring cells together.
-    pub(crate) fn columns(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
+    /// Whether the loop over cells takes neighbouring cells together.
+    pub(crate) fn takes_columns(&self) -> bool {
         match self {
-            Kernels::Columns(_) => self.cell(dtypes),
-            Kernels::Loaded(op) if op.takes_columns() => self.cell(dtypes),
-            _ => None,
+            Kernels::Columns(_) => true,
+            Kernels::Loaded(op) => op.takes_columns(),
+            _ => false,
         }
     }
 

@@ -116,7 +116,8 @@ pub fn run(
         };
         operands.push(t.as_ref().filter(|_| !is_summed(dims)).map(of));
     }
-    let columns = op.kernels_on(DeviceKind::Cpu).find_map(|kernels| kernels.columns(&compute)).filter(|_| !sums_any);
+    let found = op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute));
+    let columns = found.filter(|kernels| !sums_any && kernels.takes_columns());
     let mut batch = shapes.batch.clone();
     if columns.is_some() {
         batch = merged(&batch, &mut operands);
@@ -151,7 +152,7 @@ pub fn run(
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),
         None if of_halves.is_some() => (None, of_halves),
-        None => match op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute)) {
+        None => match found {
             Some(Kernels::Rows(programs)) => (Some(program(programs)?), None),
             found => (None, found.and_then(|kernels| kernels.cell(&compute))),
         },

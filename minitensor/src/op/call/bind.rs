@@ -18,7 +18,7 @@ impl OpDef {
             let axis = axis.attr as usize;
             let required = self.attrs[..axis].iter().take_while(|a| a.default.is_none()).count();
             order[required..=axis].rotate_right(1);
-            order.sort_by_key(|i| self.attrs[*i].kind == AttrKind::DType);
+            order.sort_by_key(|i| self.attrs[*i].kind == AttrKind::DType && self.attrs[*i].optional);
         }
         order
     }

@@ -23,7 +23,7 @@ impl OpDef {
     }
 
     /// The position of the attribute `dtype` of a reduction: the dtype in which it computes.
-    fn accumulator(&self) -> Option<usize> {
+    pub(crate) fn accumulator(&self) -> Option<usize> {
         let is_one = |a: &Attribute| a.kind == AttrKind::DType && a.optional && a.name == "dtype";
         if matches!(self.body, Body::Cell(_)) { self.attrs.iter().position(is_one) } else { None }
     }
@@ -45,7 +45,10 @@ impl OpDef {
         for (i, arg) in args.iter().enumerate() {
             if let (Arg::Number(n), DTypeRule::Generic(g)) = (arg, self.parameter(i).dtype) {
                 let slot = &mut found[g as usize];
-                *slot = Some(weak(*slot, *n, self.generics[g as usize].dtypes));
+                *slot = match (*slot, n) {
+                    (None, Const::Bool(_)) if self.accumulator().is_some() => Some(DType::Bool),
+                    (found, n) => Some(weak(found, *n, self.generics[g as usize].dtypes)),
+                };
             }
         }
         let mut dtypes = DTypes::new();
@@ -54,7 +57,14 @@ impl OpDef {
             let dtype = taken(slot.unwrap_or(DType::F32), generic.dtypes);
             let dtype = match self.accumulator().filter(|_| g == 0).map(|a| attrs.get(a)) {
                 None => dtype,
-                Some(Some(Attr::DType(dtype))) => *dtype,
+                Some(Some(Attr::DType(wanted))) if dtype.is_complex() && !wanted.is_complex() => {
+                    return Err(Error::type_(format!(
+                        "op '{}': a {dtype} tensor as {wanted} would lose the imaginary parts; take its parts first, with \
+                         real(x) and imag(x)",
+                        self.name
+                    )));
+                }
+                Some(Some(Attr::DType(wanted))) => *wanted,
                 Some(_) => summed(dtype),
             };
             if !generic.dtypes.contains(dtype) {
