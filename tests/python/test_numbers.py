@@ -17,7 +17,7 @@ def test_what_does_not_fit_into_memory_raises():
     with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
         x[0] = 1.0
     with pytest.raises(MemoryError):
-        mt.ops.logsumexp(mt.ones((1, 1)).expand(10**7, 10**7), axis=0)
+        mt.ops.cumsum(mt.ones((1, 1)).expand(10**7, 10**7), axis=0)
 
 
 @pytest.mark.parametrize(
