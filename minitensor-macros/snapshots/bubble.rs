@@ -148,6 +148,7 @@ const _: () = {
         }),
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
+        combine: __private::None,
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::None(
             __private::Cow::Borrowed("'bubble' changes its arguments in place"),

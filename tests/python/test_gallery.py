@@ -22,7 +22,7 @@ pytestmark = [
 #: Findings that are expected, by op. The gradient of rounding is 0, but a straight-through gradient is not. An option
 #: as expensive as its underlying has no volatility.
 EXPECTED = {
-    "fake_quantize": {"gradient"},
+    "fake_quantize": {"gradient", "formula"},
     "implied_volatility": {"gradient of aliases"},
 }
 

@@ -125,7 +125,7 @@ static const MtDeviceKernel kernels[] = {
   KERNEL("add", add_f32, f32), KERNEL("add", add_f64, f64), KERNEL("subtract", subtract_f64, f64),
   KERNEL("multiply", multiply_f32, f32), KERNEL("multiply", multiply_f64, f64), KERNEL("divide", divide_f64, f64),
   KERNEL("negative", negative_f64, f64), KERNEL("sigmoid", sigmoid_f64, f64), KERNEL("equal", equal_f64, f64),
-  KERNEL("less", less_f64, f64), KERNEL("where", where_f64, f64), KERNEL("row::sum", row_sum, f64), KERNEL("toy::held", held_bytes, f64),
+  KERNEL("less", less_f64, f64), KERNEL("where", where_f64, f64), KERNEL("sum", row_sum, f64), KERNEL("toy::held", held_bytes, f64),
 };
 
 static int32_t init(const MtHost *host, MtError *error) {

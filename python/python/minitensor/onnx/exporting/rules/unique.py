@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..builder import Value
 from ..call import Call
 from ..reductions import order
@@ -31,7 +33,7 @@ def unique(call: Call) -> list[Value]:
         runs = b.node("CumSum", is_first.cast("int64"), b.constant(0, "int64")) - 1
         return b.node("Reshape", b.node("ScatterElements", runs, place, runs), b.shape(x), allowzero=1)
 
-    results = {
+    results: dict[str, Callable[[], Value]] = {
         "values": lambda: firsts(ordered, _part(ordered, None, 1) if fill is None else b.constant([fill], row.dtype)),
         "indices": lambda: firsts(place, _part(b.concat([place, b.integers([0])]), None, 1)),
         "inverse_indices": inverse,
