@@ -2,6 +2,7 @@
 //! [`expand`](crate::expand) writes the expansion.
 
 use minitensor_schema::grammar::{Formula, Predicate, Shape};
+use minitensor_schema::signature::is_accumulator;
 pub use minitensor_schema::signature::{Arity, Role};
 pub use minitensor_schema::{AttrKind, Combine};
 use quote::ToTokens;
@@ -193,7 +194,7 @@ impl Op {
 
     /// The attribute `dtype` of a cell op: the dtype in which the op computes. The engine reads it.
     pub fn accumulator(&self) -> Option<usize> {
-        let is_one = |a: &Attribute| a.kind == AttrKind::DType && a.optional && a.ident == "dtype";
+        let is_one = |a: &Attribute| is_accumulator(&text(&a.ident), a.kind, a.optional);
         if self.level == Level::Cell { self.attrs.iter().position(is_one) } else { None }
     }
 

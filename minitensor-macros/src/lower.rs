@@ -30,7 +30,7 @@ pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
         _ => function(&op.function, &Head::of(op), rt, diag),
     };
     if let Some(dtype) = op.accumulator().map(|i| &op.attrs[i].ident) {
-        // The body need not read what the engine has already applied.
+        // The engine has already converted the inputs, so the body may ignore the attribute.
         function.block.stmts.insert(0, parse_quote!(let _ = #dtype;));
     }
     let formula = match &op.gradient {

@@ -95,6 +95,11 @@ pub struct Attribute {
     pub default: Option<Attr>,
 }
 
+/// Whether an attribute is the dtype in which a cell op computes: `dtype: Option<DType>`.
+pub fn is_accumulator(name: &str, kind: AttrKind, optional: bool) -> bool {
+    name == "dtype" && kind == AttrKind::DType && optional
+}
+
 /// One tensor that an op returns, saves or mutates.
 #[derive(Clone, Debug)]
 pub struct Output {

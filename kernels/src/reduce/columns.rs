@@ -128,14 +128,9 @@ fn sum_table<T: Machine + Num>(x: Columns<'_, T>, out: &mut [T]) {
 /// The mean of every column; NaN without rows.
 #[inline(always)]
 pub fn mean<T: Machine + Field>(x: Columns<'_, T>, out: &mut [T]) {
+    sum(x, out);
     let count: T = lit(x.height());
-    match x.only(out) {
-        Some((row, out)) => *out = rows::sum(row).divide(count),
-        None => {
-            sum_table(x, out);
-            out.iter_mut().for_each(|o| *o = o.divide(count));
-        }
-    }
+    out.iter_mut().for_each(|o| *o = o.divide(count));
 }
 
 fn sum_rows<T: Machine + Num>(x: Columns<'_, T>, rows: Range<usize>, columns: Range<usize>, out: &mut [T]) {

@@ -64,7 +64,8 @@ pub fn run(
             false => reduction.in_parts(&once, axes.axes())?,
         };
         let out = if repeats == 1 { out } else { times(&out, Const::Int(repeats))? };
-        out.cast(dtype)?.reshape_view(&shape).map(Some)
+        let out = if out.dtype() == dtype { out } else { out.cast(dtype)? };
+        out.reshape_view(&shape).map(Some)
     })
 }
 

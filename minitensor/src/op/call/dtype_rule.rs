@@ -1,10 +1,10 @@
 //! The rules that determine the compute dtypes of an op from the dtypes of the arguments.
 
 use minitensor_kernels::Const;
+use minitensor_schema::signature::is_accumulator;
 use smallvec::{SmallVec, smallvec};
 
 use crate::attr::Attr;
-use crate::attr::AttrKind;
 use crate::dtype::{DType, DTypeSet, Kind};
 use crate::error::{Error, Result};
 use crate::op::call::Arg;
@@ -24,7 +24,7 @@ impl OpDef {
 
     /// The position of the attribute `dtype` of a reduction: the dtype in which it computes.
     pub(crate) fn accumulator(&self) -> Option<usize> {
-        let is_one = |a: &Attribute| a.kind == AttrKind::DType && a.optional && a.name == "dtype";
+        let is_one = |a: &Attribute| is_accumulator(&a.name, a.kind, a.optional);
         if matches!(self.body, Body::Cell(_)) { self.attrs.iter().position(is_one) } else { None }
     }
 

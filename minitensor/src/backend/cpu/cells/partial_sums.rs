@@ -1,6 +1,6 @@
 //! [`PartialSums`]: an output that is the sum over all cells.
 
-use super::CellOperand;
+use super::operand::CellOperand;
 use crate::backend::shapes::CallShapes;
 use crate::error::Result;
 use crate::op::Core;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::CellOperand;
+use super::operand::CellOperand;
 use crate::tensor::Shape;
 
 /// The fewest cells of a table. Fewer are copied, one after the other.

@@ -156,7 +156,7 @@ def nonzero(call: Call) -> Value:
 
 
 def with_rows(x: Value, size: int, fill: Value) -> Value:
-    """The tensor with exactly so many rows: the last ones are cut, or missing ones are filled."""
+    """Cuts a tensor to a number of rows, or fills it up to that number."""
     b = x.builder
     filling = b.node("Expand", fill, b.concat([b.integers([size]), b.shape(x, 1)]))
     return b.node("Slice", b.concat([x, filling]), b.integers([0]), b.integers([size]))
