@@ -84,7 +84,8 @@ impl Routine {
         // A row is a multiple of the lanes.
         let even = (1 << copies.ilog2()).min(LANES / lanes);
         let is_own = |node: &Node| {
-            matches!(node.op, Op::Input(_, Storage::Own)) || !matches!(node.op, Op::Input(..) | Op::Test(_))
+            matches!(node.op, Op::Input(_, Storage::Own | Storage::One))
+                || !matches!(node.op, Op::Input(..) | Op::Test(_))
         };
         let has_tail = level == Level::Avx512
             && lowered.nodes.iter().all(is_own)

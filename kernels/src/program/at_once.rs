@@ -90,7 +90,7 @@ impl<T: Tile + Computed> Run<'_, T> {
             call.strides[OverRows::NUMBER] = self.rows as isize;
             let (inputs, outputs) = call.data.split_at_mut(call.inputs);
             // SAFETY: by contract; all rows have numbers. The code moves the pointers to the next block.
-            unsafe { call.plan.run_rows(self.n, inputs, &mut self.numbers, outputs, &mut call.strides) };
+            unsafe { call.plan.reduce_rows(self.n, inputs, &mut self.numbers, outputs, &mut call.strides) };
             call.buffers.iter().for_each(|(at, first)| call.data[*at] = *first);
             self.move_numbers(&call.written, |number, column| *column = *number);
         }

@@ -155,7 +155,7 @@ impl Plan {
     /// If there is not one for each input and output.
     pub fn stored(self, inputs: Vec<Storage>, outputs: Vec<Storage>) -> Plan {
         assert_eq!([inputs.len(), outputs.len()], [0, 1].map(|k| self.storage[k].len()), "inputs and outputs");
-        Plan { storage: [inputs, outputs], ..self }
+        Plan { storage: [inputs, outputs], rows: OverRows { has_loop: true, ..self.rows }, ..self }
     }
 
     /// Whether an input or output is stored in another way than as numbers of the program.
@@ -196,6 +196,40 @@ impl Plan {
         unsafe { self.interpret(n, inputs, uniforms, outputs) }
     }
 
+    /// Runs the plan over several rows of `n` elements on this thread. `steps` are the bytes from one row to the next of each input,
+    /// then of each output.
+    ///
+    /// # Safety
+    /// As for [`Plan::run`], for each row.
+    pub unsafe fn run_rows<T: Tile>(
+        &self,
+        rows: usize,
+        n: usize,
+        inputs: &[*const u8],
+        uniforms: &[T],
+        outputs: &[*mut u8],
+        steps: &[isize],
+    ) {
+        let mut ins: SmallVec<[*mut u8; 8]> = inputs.iter().map(|place| place.cast_mut()).collect();
+        let mut outs: SmallVec<[*mut u8; 4]> = outputs.into();
+        if self.has_loop_over_rows::<T>(n) {
+            let mut strides = SmallVec::<[isize; 24]>::from_elem(0, OverRows::OPERANDS);
+            strides[OverRows::NUMBER] = rows as isize;
+            strides.extend_from_slice(steps);
+            let mut uniforms = SmallVec::<[T; 4]>::from_slice(uniforms);
+            // SAFETY: the caller's contract. All rows have the same uniforms, since their stride is 0 and there are no reductions.
+            return unsafe { self.reduce_rows(n, &mut ins, &mut uniforms, &mut outs, &mut strides) };
+        }
+        let (of_inputs, of_outputs) = steps.split_at(ins.len());
+        for _ in 0..rows {
+            let inputs: SmallVec<[*const u8; 8]> = ins.iter().map(|place| place.cast_const()).collect();
+            // SAFETY: the caller's contract.
+            unsafe { self.run(n, &inputs, uniforms, &outs) };
+            ins.iter_mut().zip(of_inputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
+            outs.iter_mut().zip(of_outputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
+        }
+    }
+
     /// The same plan for the elements of rows. If it has reductions, only machine code runs it.
     pub(super) fn over_rows(self, rows: OverRows) -> Plan {
         Plan { rows, ..self }
@@ -215,7 +249,7 @@ impl Plan {
         }
     }
 
-    /// Whether [`Plan::run_rows`] runs the plan over rows of `n` elements at the current SIMD level.
+    /// Whether [`Plan::reduce_rows`] runs the plan over rows of `n` elements at the current SIMD level.
     pub(super) fn has_loop_over_rows<T: Tile>(&self, n: usize) -> bool {
         #[cfg(target_arch = "x86_64")]
         return self.routines.of::<T>(self).is_some_and(|routine| routine.has_rows(n));
@@ -232,7 +266,7 @@ impl Plan {
     ///
     /// # Safety
     /// As for [`Plan::run`], for each row. There [is](Plan::has_loop_over_rows) a loop over such rows. All rows have uniforms.
-    pub(super) unsafe fn run_rows<T: Tile>(
+    pub(super) unsafe fn reduce_rows<T: Tile>(
         &self,
         n: usize,
         inputs: &mut [*mut u8],

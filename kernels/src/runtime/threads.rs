@@ -15,6 +15,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use smallvec::SmallVec;
 
 use super::serial::is_serial;
 
@@ -81,13 +82,21 @@ fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     }
 }
 
+/// Consecutive chunks of a loop, which one thread takes first.
+struct Part {
+    next: AtomicUsize,
+    end: usize,
+}
+
 /// The chunks of one loop, shared by all threads that work on it.
 struct Work {
     /// The caller's closure. It lives as long as a chunk is unfinished, so only a thread that holds a chunk may call
     /// it.
     chunk: *const (dyn Fn(usize) + Sync),
     chunks: usize,
-    next: AtomicUsize,
+    /// The chunks of the caller, then those of each helper. If a loop runs again over the same memory, a thread finds its part in the
+    /// cache of its core. To fetch what another core has written there takes twice as long as to fetch it from memory's cache.
+    parts: SmallVec<[Part; 8]>,
     finished: AtomicUsize,
     /// The number of threads that may still join.
     seats: AtomicUsize,
@@ -102,12 +111,19 @@ unsafe impl Send for Work {}
 unsafe impl Sync for Work {}
 
 impl Work {
-    /// Takes chunks until none is left, and calls `before` ahead of each. After a panic the remaining chunks are taken
-    /// but not run.
-    fn help(&self, before: impl Fn()) {
+    /// Takes the chunks of a part, then those of the others, until none is left, and calls `before` ahead of each. After a panic the
+    /// remaining chunks are taken but not run.
+    fn help(&self, part: usize, before: impl Fn()) {
+        let (earlier, later) = self.parts.split_at(part);
+        for part in later.iter().chain(earlier) {
+            self.take(part, &before);
+        }
+    }
+
+    fn take(&self, part: &Part, before: &impl Fn()) {
         loop {
-            let k = self.next.fetch_add(1, Ordering::Relaxed);
-            if k >= self.chunks {
+            let k = part.next.fetch_add(1, Ordering::Relaxed);
+            if k >= part.end {
                 return;
             }
             if !self.failed.load(Ordering::Relaxed) {
@@ -131,7 +147,8 @@ impl Work {
     fn join(&self) {
         let one_less = |seats: usize| seats.checked_sub(1);
         if self.seats.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
-            self.help(|| ());
+            let helper = rayon::current_thread_index().unwrap_or(0);
+            self.help(1 + helper % (self.parts.len() - 1), || ());
         }
     }
 
@@ -141,11 +158,13 @@ impl Work {
 }
 
 fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) {
+    let parts = helpers + 1;
+    let part = |k: usize| Part { next: AtomicUsize::new(k * chunks / parts), end: (k + 1) * chunks / parts };
     let work = Arc::new(Work {
         // SAFETY: this only extends the lifetime; `run` doesn't return before every chunk has finished.
         chunk: unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(chunk) },
         chunks,
-        next: AtomicUsize::new(0),
+        parts: (0..parts).map(part).collect(),
         finished: AtomicUsize::new(0),
         seats: AtomicUsize::new(helpers),
         failed: AtomicBool::new(false),
@@ -159,7 +178,7 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
     }
     // A poll takes longer than the shortest loops, so there is none before the first chunk.
     let is_first = Cell::new(true);
-    work.help(|| {
+    work.help(0, || {
         if !is_first.replace(false) {
             crate::runtime::stop::poll();
         }

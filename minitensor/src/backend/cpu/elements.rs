@@ -65,7 +65,7 @@ pub fn run(
             let attrs = with_presence(op, inputs, attrs);
             // SAFETY: the loop was chosen for these dtypes.
             run_loop(ElementLoop {
-                run: &|n, ins, outs| unsafe { kernel.run(&attrs, n, ins, outs) },
+                run: &|n, ins: &[_], outs: &[_]| unsafe { kernel.run(&attrs, n, ins, outs) },
                 of_integers: None,
                 stored: &stored,
                 reads_late: false,
@@ -82,7 +82,7 @@ pub fn run(
                 Some(parts) => programs::kernel_of_parts(op, parts, dtypes, attrs)?,
                 None => programs::kernel(op, &program.plan, dtype, attrs)?,
             };
-            run_loop(ElementLoop { run: &run, of_integers, stored: &stored, reads_late: true, grain })?;
+            run_loop(ElementLoop { run: &*run, of_integers, stored: &stored, reads_late: true, grain })?;
         }
     }
     drop(wanted);

@@ -18,25 +18,49 @@ pub fn grain(plan: &Plan) -> usize {
     (4 * GRAIN / plan.steps().max(4)).max(TILE)
 }
 
-/// The loop over elements of a dtype; the float attributes are the program's uniforms.
+/// A program as a loop. The float attributes are the program's uniforms.
+struct ProgramLoop<T, P> {
+    plan: P,
+    uniforms: SmallVec<[T; 4]>,
+}
+
+// The op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and the caller gives the elements
+// of each, stored as the plan expects.
+impl<T: Tile, P: Deref<Target = Plan> + Sync> Loop for ProgramLoop<T, P> {
+    fn run(&self, n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.plan.run(n, inputs, &self.uniforms, outputs) };
+        Ok(())
+    }
+
+    fn run_rows(
+        &self,
+        rows: usize,
+        n: usize,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+        steps: &[isize],
+    ) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.plan.run_rows(rows, n, inputs, &self.uniforms, outputs, steps) };
+        Ok(())
+    }
+}
+
+/// The loop over elements of a dtype.
 pub fn kernel<'a>(
     op: &OpDef,
     plan: impl Deref<Target = Plan> + Sync + 'a,
     dtype: DType,
     attrs: &[Attr],
-) -> Result<Box<Loop<'a>>> {
+) -> Result<Box<dyn Loop + 'a>> {
     fn at<'a, T: Tile>(
         op: &OpDef,
         plan: impl Deref<Target = Plan> + Sync + 'a,
         attrs: &[Attr],
-    ) -> Result<Box<Loop<'a>>> {
+    ) -> Result<Box<dyn Loop + 'a>> {
         let uniforms = uniforms::<T>(op, &plan, attrs)?;
-        Ok(Box::new(move |n, inputs, outputs| {
-            // SAFETY: the op takes no dtypes but those that the program runs at; its inputs and outputs are the program's, and
-            // the caller gives `n` elements of each, stored as the plan expects.
-            unsafe { plan.run(n, inputs, &uniforms, outputs) };
-            Ok(())
-        }))
+        Ok(Box::new(ProgramLoop { plan, uniforms }))
     }
     at_type!(dtype, at(op, plan, attrs) else Err(no_kernel(op, dtype)))
 }
@@ -93,7 +117,7 @@ pub fn kernel_of_parts<'a>(
     parts: &'a Parts,
     dtypes: &'a [DType],
     attrs: &[Attr],
-) -> Result<Box<Loop<'a>>> {
+) -> Result<Box<dyn Loop + 'a>> {
     let size = |rule: DTypeRule| match rule {
         DTypeRule::Generic(g) => dtypes[usize::from(g)].compute().size(),
         _ => DType::Bool.size(),
@@ -101,7 +125,7 @@ pub fn kernel_of_parts<'a>(
     let Parts { split, plans } = parts;
     let of_part = |which: usize| kernel(op, &plans[which], dtypes[usize::from(split.is_second[which])], attrs);
     let loops = [of_part(0)?, of_part(1)?];
-    Ok(Box::new(move |n, inputs, outputs| {
+    Ok(Box::new(move |n, inputs: &[*const u8], outputs: &[*mut u8]| {
         let mut masks = vec![0_u8; split.masks * TILE];
         for start in (0..n).step_by(TILE) {
             let count = TILE.min(n - start);
@@ -114,7 +138,7 @@ pub fn kernel_of_parts<'a>(
                     part.inputs.iter().map(input).chain(taken.iter().map(|mask| mask.cast_const())).collect();
                 let outs: SmallVec<[*mut u8; 4]> =
                     part.outputs.iter().map(output).chain(given.iter().copied()).collect();
-                run(count, &ins, &outs)?;
+                run.run(count, &ins, &outs)?;
             }
         }
         Ok(())

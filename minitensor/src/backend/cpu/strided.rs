@@ -33,16 +33,44 @@ const SHORT: usize = 256;
 /// The number of rows of a block if some operand is contiguous along the columns: a cache line of `f32`.
 const BAND: usize = 16;
 
-/// Computes a number of elements. Inputs and outputs are contiguous, and of the compute dtype, unless the loop was
-/// [made](MakeLoop) for others.
-pub type Loop<'a> = dyn Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync + 'a;
+/// A loop over elements. Inputs and outputs are contiguous, and of the compute dtype, unless the loop was [made](MakeLoop) for others.
+pub trait Loop: Sync {
+    /// Computes `n` elements.
+    fn run(&self, n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()>;
+
+    /// Computes several rows of `n` elements. `steps` are the bytes from one row to the next of each input, then of each output.
+    fn run_rows(
+        &self,
+        rows: usize,
+        n: usize,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+        steps: &[isize],
+    ) -> Result<()> {
+        let mut inputs: SmallVec<[*const u8; 8]> = inputs.into();
+        let mut outputs: SmallVec<[*mut u8; 4]> = outputs.into();
+        for _ in 0..rows {
+            self.run(n, &inputs, &outputs)?;
+            let (of_inputs, of_outputs) = steps.split_at(inputs.len());
+            inputs.iter_mut().zip(of_inputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
+            outputs.iter_mut().zip(of_outputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fn(usize, &[*const u8], &[*mut u8]) -> Result<()> + Sync> Loop for F {
+    fn run(&self, n: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> Result<()> {
+        self(n, inputs, outputs)
+    }
+}
 
 /// Makes the loop over operands that are stored in these ways, if there is one.
-pub type MakeLoop<'a> = dyn Fn(&[Storage]) -> Option<Box<Loop<'a>>> + Sync + 'a;
+pub type MakeLoop<'a> = dyn Fn(&[Storage]) -> Option<Box<dyn Loop + 'a>> + Sync + 'a;
 
 /// An element kernel.
 pub struct ElementLoop<'a> {
-    pub run: &'a Loop<'a>,
+    pub run: &'a dyn Loop,
     /// The dtype in which it computes tensors of integers; `None` if that is their own.
     pub of_integers: Option<DType>,
     /// Makes the loop over operands that are stored in other ways.
@@ -99,7 +127,7 @@ pub fn run(
         let ins: SmallVec<[*const u8; 4]> = inputs.iter().flatten().map(|t| t.data_ptr().cast_const()).collect();
         let outs: SmallVec<[*mut u8; 4]> = outputs.iter().flatten().map(|t| t.data_ptr()).collect();
         // Every tensor is contiguous, has n elements and the kernel's compute dtype.
-        return (kernel.run)(n, &ins, &outs);
+        return kernel.run.run(n, &ins, &outs);
     }
     let mut operands: Vec<ElementOperand> = Vec::with_capacity(inputs.len() + outputs.len());
     for input in inputs {
@@ -136,13 +164,15 @@ fn stored<'a>(
     sizes: &[usize],
     operands: &mut [ElementOperand],
     count: usize,
-) -> Option<Box<Loop<'a>>> {
-    let is_wide = n > kernel.grain && sizes.last().is_some_and(|width| *width >= WIDE);
+) -> Option<Box<dyn Loop + 'a>> {
+    let [.., height, width] = *sizes else { return None };
+    let is_wide = n > kernel.grain && width >= WIDE;
     let (inputs, outputs) = operands.split_at(count);
     let can_repeat = |o: &ElementOperand| is_wide && o.is_one() && !outputs.iter().any(|out| out.data == o.data);
     let of_inputs = inputs.iter().map(|o| if can_repeat(o) { Storage::One } else { o.half() });
     let storage: SmallVec<[Storage; 8]> = of_inputs.chain(outputs.iter().map(ElementOperand::half)).collect();
-    if storage.iter().all(|storage| *storage == Storage::Own) {
+    let has_rows = is_wide && height > 1 && operands.iter().all(|o| o.is_one() || o.steps_by(1) && !o.waits);
+    if !has_rows && storage.iter().all(|storage| *storage == Storage::Own) {
         return None;
     }
     let made = (kernel.stored)(&storage)?;
@@ -187,9 +217,9 @@ impl ElementOperand {
         self.strides.split_last().is_some_and(|(last, rest)| *last == 0 && rest.iter().any(|s| *s != 0))
     }
 
-    /// Whether it is an input of the compute dtype with one element for each row.
+    /// Whether it is an input of the compute dtype with one element for each row, or for all of them.
     fn is_one(&self) -> bool {
-        self.wanted && self.repeats() && self.compute == self.dtype && matches!(self.dtype, DType::F32 | DType::F64)
+        self.wanted && self.steps_by(0) && matches!(self.dtype, DType::F32 | DType::F64)
     }
 
     /// How it is stored, if it is a half float.
@@ -249,7 +279,7 @@ struct Space<'a> {
     sizes: SmallVec<[usize; 6]>,
     operands: Vec<ElementOperand>,
     inputs: usize,
-    kernel: &'a Loop<'a>,
+    kernel: &'a dyn Loop,
     /// The size of a block. Blocks at the end of an axis may be smaller.
     rows: usize,
     columns: usize,
@@ -270,7 +300,7 @@ impl<'a> Space<'a> {
         mut sizes: SmallVec<[usize; 6]>,
         mut operands: Vec<ElementOperand>,
         inputs: usize,
-        kernel: &'a Loop<'a>,
+        kernel: &'a dyn Loop,
         grain: usize,
     ) -> Self {
         let rank = sizes.len();
@@ -364,22 +394,17 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Runs the kernel on a block, in one call or in one for each row. The elements of an operand are in its own memory if it is
-    /// direct, otherwise contiguous in its buffer.
+    /// Runs the kernel on a block, as one row or row by row. The elements of an operand are in its own memory if it is direct, otherwise
+    /// contiguous in its buffer.
     fn compute(&self, block: &Block, places: &[*mut u8]) -> Result<()> {
-        let (calls, n) = if self.together { (1, block.rows * block.columns) } else { (block.rows, block.columns) };
-        let mut ins: SmallVec<[*const u8; 8]> = places[..self.inputs].iter().map(|p| p.cast_const()).collect();
-        let mut outs: SmallVec<[*mut u8; 4]> = places[self.inputs..].iter().copied().collect();
-        for _ in 0..calls {
-            (self.kernel)(n, &ins, &outs)?;
-            for (operand, place) in self.operands.iter().zip(&mut ins) {
-                *place = place.wrapping_offset(operand.row_step(n));
-            }
-            for (operand, place) in self.operands[self.inputs..].iter().zip(&mut outs) {
-                *place = place.wrapping_offset(operand.row_step(n));
-            }
+        let (rows, n) = if self.together { (1, block.rows * block.columns) } else { (block.rows, block.columns) };
+        let (ins, outs) = places.split_at(self.inputs);
+        let ins: SmallVec<[*const u8; 8]> = ins.iter().map(|place| place.cast_const()).collect();
+        if rows == 1 {
+            return self.kernel.run(n, &ins, outs);
         }
-        Ok(())
+        let steps: SmallVec<[isize; 8]> = self.operands.iter().map(|operand| operand.row_step(n)).collect();
+        self.kernel.run_rows(rows, n, &ins, outs, &steps)
     }
 }
 
