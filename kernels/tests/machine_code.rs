@@ -305,6 +305,42 @@ fn one_number_may_stand_for_all_elements() {
     at::<f64>(&program);
 }
 
+#[test]
+fn rows_are_computed_in_one_call() {
+    let _alone = alone();
+    let program =
+        Program::write(&["x", "y", "z"], &["a"], |x, a| vec![("out".into(), (x[0] * x[1] - x[2] + a[0]).into())]);
+    fn at<T: Tile + Float>(program: &Program) {
+        const ROWS: usize = 5;
+        for level in levels().filter(|level| *level != Level::Baseline) {
+            set_level(level);
+            let stored = [Storage::Own, Storage::One, Storage::Own];
+            let plan = Plan::new(program.clone(), &[]).unwrap().stored(stored.into(), [Storage::Own].into());
+            for n in (0..200).chain([256, 1000]) {
+                // The rows of `x` and of the output are further apart than their elements; `z` is one row for all.
+                let (x, y, z): (Vec<T>, Vec<T>, Vec<T>) = (numbers(ROWS * (n + 3), 9), numbers(ROWS, 5), numbers(n, 3));
+                let untouched = T::constant(Const::Float(-7.0));
+                let mut out = vec![untouched; ROWS * (n + 2)];
+                let a = T::constant(Const::Float(0.5));
+                let size = size_of::<T>() as isize;
+                let steps = [(n as isize + 3) * size, size, 0, (n as isize + 2) * size];
+                // SAFETY: the operands have these rows.
+                unsafe {
+                    let inputs = [x.as_ptr().cast(), y.as_ptr().cast(), z.as_ptr().cast()];
+                    plan.run_rows::<T>(ROWS, n, &inputs, &[a], &[out.as_mut_ptr().cast()], &steps);
+                }
+                for (at, got) in out.iter().enumerate() {
+                    let (row, i) = (at / (n + 2), at % (n + 2));
+                    let expected = if i < n { x[row * (n + 3) + i] * y[row] - z[i] + a } else { untouched };
+                    assert!(*got == expected || expected.isnan() && got.isnan(), "{level:?} {row}, {i} of {n}");
+                }
+            }
+        }
+    }
+    at::<f32>(&program);
+    at::<f64>(&program);
+}
+
 /// A half float, by its bits.
 trait Half: Copy {
     const STORAGE: Storage;

@@ -1,5 +1,7 @@
 """Elementwise ops on all memory layouts, around the block sizes, and on large tensors."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,10 @@ SHAPES = [
     (64, 33, 2),
     (2, 3, 5, 7),
     (4, 1, 300, 2),
+    # Large enough for machine code that goes through many rows.
+    (300, 257),
+    (256, 192),
+    (3, 90, 130),
 ]
 
 
@@ -48,6 +54,26 @@ def test_any_layout(shape, dtype):
         np.testing.assert_array_equal(np.asarray(x + y), a + b)
         np.testing.assert_array_equal(np.asarray(mt.ops.where(x > y, x, y)), np.maximum(a, b))
         np.testing.assert_array_equal(np.asarray(x.astype(mt.float32)), a.astype(np.float32))
+        np.testing.assert_array_equal(np.asarray(x * 2.5), a * dtype(2.5))
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if math.prod(s) > 40_000], ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_one_number_for_each_row_and_one_row_for_all(shape, dtype):
+    rng = np.random.default_rng(sum(shape))
+    table = rng.standard_normal(shape).astype(dtype)
+    column = rng.standard_normal((*shape[:-1], 1)).astype(dtype)
+    row = rng.standard_normal(shape[-1]).astype(dtype)
+    wide = rng.standard_normal((*shape[:-1], shape[-1] + 5)).astype(dtype)
+    t, c, r, w = map(mt.Tensor, (table, column, row, wide))
+    np.testing.assert_array_equal(np.asarray(c * r), column * row)
+    np.testing.assert_array_equal(np.asarray(t + r), table + row)
+    np.testing.assert_array_equal(np.asarray(t - c), table - column)
+    np.testing.assert_array_equal(np.asarray(w[..., 2:-3] * c), wide[..., 2:-3] * column)
+    np.testing.assert_array_equal(np.asarray(mt.where(t > c, r, c)), np.where(table > column, row, column))
+    w[..., 2:-3] += r
+    wide[..., 2:-3] += row
+    np.testing.assert_array_equal(np.asarray(w), wide)
 
 
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s], ids=str)

@@ -61,10 +61,11 @@ pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     }
 }
 
-/// The size of a chunk with which every thread gets several chunks of a loop over `n` indices, but no more than it needs: between two chunks
-/// a thread waits for memory. It depends on the number of threads, so it suits loops whose results do not depend on the chunks.
+/// The size of a chunk with which every thread gets few chunks of a loop over `n` indices: between two chunks a thread waits for memory. A
+/// thread that is done takes chunks of others. The size depends on the number of threads, so it suits loops whose results do not depend
+/// on the chunks.
 pub fn few_chunks(n: usize) -> usize {
-    const OF_THREAD: usize = 8;
+    const OF_THREAD: usize = 2;
     n / (OF_THREAD * num_threads())
 }
 
@@ -94,8 +95,8 @@ struct Work {
     /// it.
     chunk: *const (dyn Fn(usize) + Sync),
     chunks: usize,
-    /// The chunks of the caller, then those of each helper. If a loop runs again over the same memory, a thread finds its part in the
-    /// cache of its core. To fetch what another core has written there takes twice as long as to fetch it from memory's cache.
+    /// The chunks of the caller, then those of each helper. Loops over the same memory give each core the same part, so it need not
+    /// fetch what another core has just written.
     parts: SmallVec<[Part; 8]>,
     finished: AtomicUsize,
     /// The number of threads that may still join.
