@@ -231,8 +231,25 @@ def test_a_sum_computes_in_the_dtype_that_is_asked_for():
         mt.ops.sum(x, dtype=mt.bool)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float32"])
+@pytest.mark.parametrize("shape", [(1_300_007,), (3, 400_001), (200_003, 7), (3,) * 12], ids=str)
+def test_long_rows_of_another_dtype_are_reduced_in_parts(shape, dtype):
+    a = (np.random.default_rng(1).standard_normal(shape) * 9).astype(dtype)
+    for x, y in [(mt.Tensor(a), a), (mt.Tensor(a).T, a.T), (mt.Tensor(a)[1::3], a[1::3])]:
+        for axis in [None, *range(a.ndim)]:
+            whole = y.astype(np.int64)
+            for name in ["sum", "prod"]:
+                got = getattr(mt.ops, name)(x, axis=axis, keepdims=True, dtype=mt.int64)
+                np.testing.assert_array_equal(got.numpy(), getattr(np, name)(whole, axis=axis, keepdims=True))
+            mean = y.astype(np.float64).mean(axis=axis)
+            np.testing.assert_allclose(x.mean(axis=axis).numpy(), mean, rtol=1e-5, atol=1e-5)
+
+
 def test_a_repeated_element_is_read_once():
     x = mt.ones(1).expand(2**34)
+    few = mt.arange(1000, dtype=mt.int32).expand(10**9, 1000)
+    assert (few.sum().item(), few.mean().item()) == (499_500 * 10**9, 499.5)
     assert (x.sum().item(), x.mean().item(), x.max().item(), x.count_nonzero().item()) == (2**34, 1, 1, 2**34)
     infinity = mt.Tensor(complex(np.inf, 0), dtype=mt.complex64)
     assert infinity.expand(3).sum().item() == complex(np.inf, 0)
+    assert mt.Tensor(np.inf).expand(3).sum(dtype=mt.complex64).item() == complex(np.inf, 0)

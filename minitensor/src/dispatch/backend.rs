@@ -152,6 +152,8 @@ fn convert(op: &OpDef, inputs: &[Option<&Tensor>], dtypes: &DTypes) -> Result<Sm
         };
         cast.push(match (t, target) {
             (Some(t), Some(target)) if op.body.is_loop() && t.dtype() == target.compute() => None,
+            // The rows of a reduction are converted when they are packed.
+            (Some(t), Some(_)) if op.combine.is_some() && is_looped(op, t.device()) => None,
             (Some(t), Some(target)) if t.dtype() != target => Some(t.cast(target)?),
             _ => None,
         });

@@ -11,6 +11,7 @@ use super::backend::compute;
 use super::check::Checked;
 use crate::attr::Attr;
 use crate::backend::{CallShapes, Wanted};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::lazy;
 use crate::op::call::Value;
@@ -33,6 +34,10 @@ struct Reduction<'a> {
     checked: &'a Checked<'a>,
     axis: Axis,
     combine: Combine,
+    /// The dtype of the results.
+    computed: DType,
+    /// Whether rows are converted to it.
+    converts: bool,
 }
 
 /// The result for a tensor whose rows would be copied as a whole; `None` if the loop over cells needs no other order.
@@ -46,13 +51,18 @@ pub fn run(
     let (Some(x), Some(combine), Some(axis), Some(axes)) = (x, op.combine, op.axis, &shapes.axes) else {
         return Ok(None);
     };
-    if x.numel() == 0 || is_contiguous(x, axes.axes()) || !op.predicates.iter().all(holds_for_parts) {
+    let computed = checked.dtypes.first().copied().unwrap_or(x.dtype());
+    let converts = ![computed, computed.compute()].contains(&x.dtype());
+    let reduction = Reduction { op, attrs, checked, axis, combine, computed, converts };
+    if x.numel() == 0 || reduction.is_in_place(x, axes.axes()) || !op.predicates.iter().all(holds_for_parts) {
         return Ok(None);
     }
-    let reduction = Reduction { op, attrs, checked, axis, combine };
     let (once, repeats) = reduction.without_repeats(x, axes.axes())?;
-    let is_copied = is_contiguous(&once, axes.axes()) || size(&once, axes.axes()) <= COPIED;
-    if once.shape() == x.shape() && is_copied {
+    let (once, converts) =
+        if converts && is_short(&once, axes.axes()) { (once.cast(computed)?, false) } else { (once, converts) };
+    let reduction = Reduction { converts, ..reduction };
+    let is_copied = reduction.is_whole(&once, axes.axes());
+    if once.is_same_window(x) && is_copied {
         return Ok(None);
     }
     let dtype = op.stored_dtype_of(&op.outputs[0], &checked.dtypes, attrs)?;
@@ -86,11 +96,21 @@ fn holds_for_parts(condition: &Predicate) -> bool {
 }
 
 impl Reduction<'_> {
+    /// Whether rows are read where they are.
+    fn is_in_place(&self, x: &Tensor, axes: &[usize]) -> bool {
+        !self.converts && is_contiguous(x, axes)
+    }
+
+    /// Whether rows are reduced as a whole: in place, or after a copy.
+    fn is_whole(&self, x: &Tensor, axes: &[usize]) -> bool {
+        self.is_in_place(x, axes) || row(x, axes).saturating_mul(x.dtype().size().max(self.computed.size())) <= COPIED
+    }
+
     /// The tensor with each repeated element of memory once, and the number of repetitions that the result is multiplied by.
     fn without_repeats(&self, x: &Tensor, axes: &[usize]) -> Result<(Tensor, i128)> {
         let (mut once, mut times) = (x.clone(), 1);
         // A complex infinity times a number is not a sum of infinities.
-        if self.combine == Combine::Multiply || self.combine == Combine::Add && x.dtype().is_complex() {
+        if self.combine == Combine::Multiply || self.combine == Combine::Add && self.computed.is_complex() {
             return Ok((once, times));
         }
         for axis in axes.iter().filter(|a| x.strides()[**a] == 0 && x.shape()[**a] > 1) {
@@ -105,8 +125,11 @@ impl Reduction<'_> {
         let order = |a: &usize| (x.shape()[*a].min(LONG), Reverse(x.strides()[*a].unsigned_abs()));
         let Some(axis) = axes.iter().copied().max_by_key(order) else { return self.whole(x, axes) };
         let n = x.shape()[axis];
-        if size(x, axes) <= COPIED || is_contiguous(x, axes) {
+        if self.is_whole(x, axes) {
             return self.whole(x, axes);
+        }
+        if axes.len() > 1 && is_contiguous(x, axes) {
+            return self.in_parts(&flat(x, axes)?, &[x.ndim() - axes.len()]);
         }
         let part = n.min(PART);
         let even = n / part * part;
@@ -169,9 +192,25 @@ fn first(outputs: super::Produced) -> Result<Tensor> {
     outputs.into_iter().next().flatten().ok_or_else(|| Error::runtime("internal error: a reduction without a result"))
 }
 
-/// The number of bytes of a row.
-fn size(x: &Tensor, axes: &[usize]) -> usize {
-    axes.iter().map(|a| x.shape()[*a]).product::<usize>() * x.dtype().size()
+/// The number of elements along these axes.
+fn row(x: &Tensor, axes: &[usize]) -> usize {
+    axes.iter().map(|a| x.shape()[*a]).product()
+}
+
+/// Whether rows are so short that it is faster to convert the whole tensor.
+fn is_short(x: &Tensor, axes: &[usize]) -> bool {
+    row(x, axes) < if is_contiguous(x, axes) { 16 } else { 128 }
+}
+
+/// These axes, along which the tensor is contiguous, as its last one.
+fn flat(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let mut inner: SmallVec<[usize; 4]> = axes.into();
+    inner.sort_unstable_by_key(|a| (Reverse(x.strides()[*a]), x.shape()[*a]));
+    let others = || (0..x.ndim()).filter(|a| !axes.contains(a));
+    let order: SmallVec<[i64; 6]> = others().chain(inner).map(|a| a as i64).collect();
+    let sizes: SmallVec<[i64; 6]> =
+        others().map(|a| x.shape()[a]).chain([row(x, axes)]).map(|size| size as i64).collect();
+    x.permute_view(&order)?.reshape_view(&sizes)
 }
 
 /// Whether the elements along these axes are next to each other in memory, in some order.

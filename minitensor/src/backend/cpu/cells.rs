@@ -69,7 +69,11 @@ pub fn run(
     let of_halves = kernel_of_halves(op, rule, inputs, dtypes);
     let mut operands = Vec::new();
     for ((input, dims), t) in op.inputs.iter().zip(rule.inputs.iter()).zip(inputs) {
-        let compute = |t: &Tensor| if of_halves.is_some() { t.dtype() } else { t.dtype().compute() };
+        let compute = |t: &Tensor| match input.dtype {
+            _ if of_halves.is_some() => t.dtype(),
+            DTypeRule::Generic(g) => dtypes[usize::from(g)].compute(),
+            _ => t.dtype().compute(),
+        };
         let of = |t: &Tensor| CellOperand::new(shapes, t, compute(t), dims.batch, dims.core.len(), input.core, false);
         operands.push(t.map(of));
     }
@@ -387,8 +391,8 @@ fn group(operands: &[Option<CellOperand>], cells: usize) -> Option<usize> {
         let count = (BESIDE / bytes).min(cells.div_ceil(num_threads())).clamp(16, most);
         return Some(count.next_multiple_of(16));
     }
-    // A large core that is packed only because it is changed needs no neighbours.
-    let is_contiguous = |o: &CellOperand| o.is_changed && o.core_shape.is_contiguous(&o.core_strides);
+    // A large core that is contiguous in memory needs no neighbours.
+    let is_contiguous = |o: &CellOperand| o.core_shape.is_contiguous(&o.core_strides);
     let least = if packed().all(is_contiguous) { 1 } else { 16 };
     packed().map(CellOperand::core_bytes).max().map(|bytes| (GROUP / bytes.max(1)).clamp(least, 64))
 }

@@ -140,7 +140,7 @@ pub fn run(
         operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype, compute(*dtype)), of));
     }
     let sizes = merge(shape, &mut operands);
-    let stored = if n < FEWEST_STORED { None } else { stored(kernel, n, &sizes, &mut operands, inputs.len()) };
+    let stored = if n < FEWEST_STORED { None } else { stored(kernel, &sizes, &mut operands, inputs.len()) };
     let (run, grain) = (stored.as_deref().unwrap_or(kernel.run), kernel.grain);
     let space = Space::new(sizes, operands, inputs.len(), run, grain);
     let failure = Mutex::new(None);
@@ -160,13 +160,12 @@ pub fn run(
 /// The loop over the operands as they are stored, if there is one that needs fewer copies.
 fn stored<'a>(
     kernel: &ElementLoop<'a>,
-    n: usize,
     sizes: &[usize],
     operands: &mut [ElementOperand],
     count: usize,
 ) -> Option<Box<dyn Loop + 'a>> {
     let [.., height, width] = *sizes else { return None };
-    let is_wide = n > kernel.grain && width >= WIDE;
+    let is_wide = width >= WIDE;
     let (inputs, outputs) = operands.split_at(count);
     let can_repeat = |o: &ElementOperand| is_wide && o.is_one() && !outputs.iter().any(|out| out.data == o.data);
     let of_inputs = inputs.iter().map(|o| if can_repeat(o) { Storage::One } else { o.half() });
