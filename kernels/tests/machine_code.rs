@@ -306,6 +306,36 @@ fn one_number_may_stand_for_all_elements() {
 }
 
 #[test]
+fn every_other_number_is_read() {
+    let _alone = alone();
+    // The second program computes in `f64`, so its vectors have half as many numbers.
+    let plain = Program::write(&["x", "y"], &[], |x, _| vec![("out".into(), (x[0] * x[1] - x[0]).into())]);
+    let wide = Program::write(&["x", "y"], &[], |x, _| vec![("out".into(), (x[0].asin() + x[1]).into())]);
+    let functions: [fn(f32, f32) -> f32; 2] = [|x, y| x * y - x, |x, y| Field::asin(x) + y];
+    for (program, f) in [plain, wide].iter().zip(functions) {
+        for level in levels().filter(|level| *level != Level::Baseline) {
+            set_level(level);
+            let stored = [Storage::EveryOther, Storage::Own];
+            let plan = Plan::new(program.clone(), &[]).unwrap().stored(stored.into(), [Storage::Own].into());
+            for n in 1..200 {
+                let (x, y): (Vec<f32>, Vec<f32>) = (numbers(2 * n - 1, 9), numbers(n, 5));
+                let mut out = vec![-7.0_f32; n + 1];
+                // SAFETY: `x` has every other of `n` numbers, `y` and the output have `n`.
+                unsafe {
+                    plan.run::<f32>(n, &[x.as_ptr().cast(), y.as_ptr().cast()], &[], &[out.as_mut_ptr().cast()]);
+                }
+                for i in 0..n {
+                    let expected = f(x[2 * i], y[i]);
+                    let is_same = out[i].to_bits() == expected.to_bits() || out[i].is_nan() && expected.is_nan();
+                    assert!(is_same, "{program} {level:?}: {} instead of {expected}, {i} of {n}", out[i]);
+                }
+                assert_eq!(out[n], -7.0, "{level:?} {n}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_are_computed_in_one_call() {
     let _alone = alone();
     let program =

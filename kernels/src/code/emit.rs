@@ -259,7 +259,11 @@ impl<'a> Emitter<'a> {
                 if self.is_tail {
                     return self.move_existing(to, from, node.width, copy);
                 }
-                if storage == Storage::Own { self.load(to, from) } else { self.load_half(to, from, storage) }
+                match storage {
+                    Storage::Own => self.load(to, from),
+                    Storage::EveryOther => self.load_every_other(to, from),
+                    _ => self.load_half(to, from, storage),
+                }
             }
             Op::Test(k) => {
                 let from = self.element(INPUTS, k as usize, 1, copy)?;

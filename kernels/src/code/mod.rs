@@ -7,6 +7,7 @@
 //! | With AVX2, operations that it lacks are replaced | `lower.rs` |
 //! | Values are assigned to registers, and instructions are chosen from a table | `assemble.rs`, `x86.rs` |
 //! | Half floats are widened when they are loaded, and rounded when they are stored | `halves.rs` |
+//! | Every other number of memory is loaded by two loads and a permutation | `every_other.rs` |
 //! | Reductions are accumulated within a loop | `accumulator.rs` |
 //! | A loop over rows runs it for one row after the other | `rows.rs` |
 //! | The last elements of a row, if they are no whole block, have masks | `tail.rs` |
@@ -20,6 +21,7 @@
 mod accumulator;
 mod assemble;
 mod emit;
+mod every_other;
 mod form;
 mod halves;
 mod lower;

@@ -8,6 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::accumulator::Accumulator;
 use super::assemble::{Loop, assemble};
 use super::emit::{SLOT, Shape};
+use super::every_other::every_other;
 use super::form::{Form, Node, Op, Output, Width};
 use super::lower::lower;
 use super::x86::vector_bytes;
@@ -22,12 +23,32 @@ const MOST_INSTRUCTIONS: usize = 1 << 14;
 /// The most values in memory.
 const MOST_SLOTS: usize = 512;
 
+/// How the elements of an operand lie in memory, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Layout {
+    /// The distance between two elements; 0 for an input that is not read, or has one element.
+    step: usize,
+    /// The size of an element.
+    size: usize,
+}
+
+impl Layout {
+    fn contiguous(size: usize) -> Layout {
+        Layout { step: size, size }
+    }
+
+    /// The extent of `n` elements.
+    fn bytes(self, n: usize) -> usize {
+        n.saturating_sub(1) * self.step + self.size
+    }
+}
+
 /// The machine code of a form.
 #[derive(Debug)]
 pub struct Routine {
     pages: Mmap,
-    /// The size in bytes of an element of each input and output; 0 for an input that is not read, or has one element.
-    sizes: [Vec<usize>; 2],
+    /// The layout of each input and output.
+    layouts: [Vec<Layout>; 2],
     /// The position in the pages of the loop over several vectors, of the loop over one, and of the loop over rows, if there is one.
     starts: [usize; 3],
     /// The number of elements that an iteration of these loops processes.
@@ -123,18 +144,22 @@ impl Routine {
         if slots > MOST_SLOTS {
             return None;
         }
-        let mut sizes = [vec![0; inputs], outputs.into_iter().map(|output| output.size(width)).collect()];
+        let of_outputs = outputs.into_iter().map(|output| Layout::contiguous(output.size(width))).collect();
+        let mut layouts = [vec![Layout::default(); inputs], of_outputs];
         for node in &lowered.nodes {
             match node.op {
-                Op::Input(k, storage) => sizes[0][k as usize] = storage.step(width as usize),
-                Op::Test(k) => sizes[0][k as usize] = 1,
+                Op::Input(k, storage) => {
+                    let step = storage.step(width as usize);
+                    layouts[0][k as usize] = Layout { step, size: step.min(width as usize) };
+                }
+                Op::Test(k) => layouts[0][k as usize] = Layout::contiguous(1),
                 _ => {}
             }
         }
         let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
         pages.copy_from_slice(&bytes);
         let steps = [0, 1].map(|k| shapes[k].step());
-        Some(Routine { pages: pages.make_exec().ok()?, sizes, starts, steps, lanes, has_tail, slots })
+        Some(Routine { pages: pages.make_exec().ok()?, layouts, starts, steps, lanes, has_tail, slots })
     }
 
     /// Runs the code over `n` elements, a multiple of [`LANES`]. The last outputs are the totals of the reductions, of that many
@@ -216,24 +241,25 @@ impl Routine {
     /// # Safety
     /// As for [`run`](Routine::run).
     unsafe fn buffered(&self, n: usize, inputs: &[*mut u8], uniforms: *const u8, outputs: &[*mut u8]) {
-        let mut buffers: SmallVec<[Line; 16]> = smallvec![Line::ZERO; inputs.len() + outputs.len()];
-        let mut buffers: Pointers = buffers.iter_mut().map(|line| std::ptr::from_mut(line).cast()).collect();
+        // A vector of every other number extends over two lines.
+        let mut buffers: SmallVec<[[Line; 2]; 8]> = smallvec![[Line::ZERO; 2]; inputs.len() + outputs.len()];
+        let mut buffers: Pointers = buffers.iter_mut().map(|lines| lines.as_mut_ptr().cast()).collect();
         let (read, written) = buffers.split_at_mut(inputs.len());
-        for ((read, input), size) in read.iter_mut().zip(inputs).zip(&self.sizes[0]) {
-            if *size == 0 {
+        for ((read, input), layout) in read.iter_mut().zip(inputs).zip(&self.layouts[0]) {
+            if layout.step == 0 {
                 *read = *input;
             }
         }
         // SAFETY: the caller's contract; a buffer holds a vector.
         unsafe {
-            let copy = |from: &[*mut u8], to: &[*mut u8], sizes: &[usize]| {
-                for ((from, to), size) in from.iter().zip(to).zip(sizes).filter(|(_, size)| **size > 0) {
-                    to.copy_from_nonoverlapping(*from, n * size);
+            let copy = |from: &[*mut u8], to: &[*mut u8], layouts: &[Layout]| {
+                for ((from, to), layout) in from.iter().zip(to).zip(layouts).filter(|(_, layout)| layout.step > 0) {
+                    to.copy_from_nonoverlapping(*from, layout.bytes(n));
                 }
             };
-            copy(inputs, read, &self.sizes[0]);
+            copy(inputs, read, &self.layouts[0]);
             self.call(1, self.steps[1], read.as_ptr(), uniforms, written.as_ptr(), &mut []);
-            copy(written, outputs, &self.sizes[1]);
+            copy(written, outputs, &self.layouts[1]);
         }
     }
 
@@ -241,9 +267,12 @@ impl Routine {
     fn moved(&self, by: usize, inputs: &[*const u8], outputs: &[*mut u8]) -> [Pointers; 2] {
         let (mut from, mut to) = (Pointers::new(), Pointers::new());
         from.extend(
-            inputs.iter().zip(&self.sizes[0]).map(|(pointer, size)| pointer.wrapping_add(by * size).cast_mut()),
+            inputs
+                .iter()
+                .zip(&self.layouts[0])
+                .map(|(pointer, layout)| pointer.wrapping_add(by * layout.step).cast_mut()),
         );
-        to.extend(outputs.iter().zip(&self.sizes[1]).map(|(pointer, size)| pointer.wrapping_add(by * size)));
+        to.extend(outputs.iter().zip(&self.layouts[1]).map(|(pointer, layout)| pointer.wrapping_add(by * layout.step)));
         [from, to]
     }
 
@@ -279,10 +308,14 @@ impl Routine {
     }
 }
 
-/// The bytes before the code, which are zeros and the constants, and the position of each constant. With AVX2, which cannot
-/// broadcast an operand, constants are stored as vectors.
+/// The bytes before the code, which are zeros, the positions of every other number and the constants, and the position of each constant.
+/// With AVX2, which cannot broadcast an operand, constants are stored as vectors.
 fn constants(form: &Form, level: Level, lanes: usize) -> (Vec<u8>, Vec<i64>) {
     let mut bytes = vec![0; SLOT];
+    if form.nodes.iter().any(|node| matches!(node.op, Op::Input(_, Storage::EveryOther))) {
+        bytes.extend(every_other(lanes).iter().flat_map(|position| position.to_le_bytes()));
+        bytes.resize(2 * SLOT, 0);
+    }
     let positions = form.nodes.iter().map(|node| {
         let Op::Constant(bits) = node.op else { return 0 };
         constant(&mut bytes, bits, node.width as usize, level, lanes)

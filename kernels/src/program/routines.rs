@@ -35,7 +35,7 @@ where
     Number<N>: Scalar<Mask = Condition>,
 {
     let program = plan.program();
-    if N::WIDTH == Width::Double && plan.storage.iter().flatten().any(|storage| storage.is_half()) {
+    if N::WIDTH == Width::Double && plan.storage.iter().flatten().any(|storage| storage.is_of_singles()) {
         return None;
     }
     let leaf = |op| Number::<N>::of_node(push(op, N::WIDTH, &[]));

@@ -12,6 +12,8 @@ pub enum Storage {
     BFloat16,
     /// As one number for all elements, of an input.
     One,
+    /// As every other number in memory, of an input of a program that computes in `f32`.
+    EveryOther,
 }
 
 impl Storage {
@@ -21,7 +23,13 @@ impl Storage {
             Storage::Own => own,
             Storage::Float16 | Storage::BFloat16 => 2,
             Storage::One => 0,
+            Storage::EveryOther => 2 * own,
         }
+    }
+
+    /// Whether only programs that compute in `f32` have it.
+    pub fn is_of_singles(self) -> bool {
+        self.is_half() || self == Storage::EveryOther
     }
 
     /// Whether it is a half float.

@@ -91,8 +91,8 @@ struct ElementOperand {
     wanted: bool,
     /// Whether the kernel must not write to its memory, because it is also that of an input.
     waits: bool,
-    /// Whether the kernel reads one element for a whole row.
-    is_repeated: bool,
+    /// How the kernel reads or writes it in memory.
+    storage: Storage,
     /// Whether the kernel reads or writes its memory, without a buffer.
     direct: bool,
 }
@@ -167,8 +167,13 @@ fn stored<'a>(
     let [.., height, width] = *sizes else { return None };
     let is_wide = width >= WIDE;
     let (inputs, outputs) = operands.split_at(count);
-    let can_repeat = |o: &ElementOperand| is_wide && o.is_one() && !outputs.iter().any(|out| out.data == o.data);
-    let of_inputs = inputs.iter().map(|o| if can_repeat(o) { Storage::One } else { o.half() });
+    let is_alone = |o: &ElementOperand| !outputs.iter().any(|out| out.data == o.data);
+    let of_inputs = inputs.iter().map(|o| match () {
+        () if !is_alone(o) => o.half(),
+        () if is_wide && o.is_one() => Storage::One,
+        () if is_wide && o.is_every_other() => Storage::EveryOther,
+        () => o.half(),
+    });
     let storage: SmallVec<[Storage; 8]> = of_inputs.chain(outputs.iter().map(ElementOperand::half)).collect();
     let has_rows = is_wide && height > 1 && operands.iter().all(|o| o.is_one() || o.steps_by(1) && !o.waits);
     if !has_rows && storage.iter().all(|storage| *storage == Storage::Own) {
@@ -176,7 +181,7 @@ fn stored<'a>(
     }
     let made = (kernel.stored)(&storage)?;
     for (operand, storage) in operands.iter_mut().zip(&storage) {
-        operand.is_repeated = *storage == Storage::One;
+        operand.storage = *storage;
         if storage.is_half() {
             operand.compute = operand.dtype;
         }
@@ -195,7 +200,7 @@ impl ElementOperand {
             strides: view.strides().into(),
             wanted: true,
             waits: false,
-            is_repeated: false,
+            storage: Storage::Own,
             direct: false,
         }
     }
@@ -203,7 +208,16 @@ impl ElementOperand {
     fn nothing(dtype: DType, compute: DType) -> ElementOperand {
         let data = std::ptr::null_mut();
         let strides = SmallVec::new();
-        ElementOperand { data, dtype, compute, strides, wanted: false, waits: false, is_repeated: false, direct: false }
+        ElementOperand {
+            data,
+            dtype,
+            compute,
+            strides,
+            wanted: false,
+            waits: false,
+            storage: Storage::Own,
+            direct: false,
+        }
     }
 
     /// Whether its dtype is the compute dtype and its stride along the last axis is `stride`.
@@ -219,6 +233,11 @@ impl ElementOperand {
     /// Whether it is an input of the compute dtype with one element for each row, or for all of them.
     fn is_one(&self) -> bool {
         self.wanted && self.steps_by(0) && matches!(self.dtype, DType::F32 | DType::F64)
+    }
+
+    /// Whether it is an input of the compute dtype with every other number of a row in memory.
+    fn is_every_other(&self) -> bool {
+        self.wanted && self.steps_by(2) && self.dtype == DType::F32
     }
 
     /// How it is stored, if it is a half float.
@@ -313,14 +332,15 @@ impl<'a> Space<'a> {
         let together = width < ROW;
         for operand in operands.iter_mut().filter(|o| o.wanted) {
             let in_order = !together || height == 1 || operand.strides[rank - 2] == width as isize;
-            operand.direct = operand.is_repeated || operand.steps_by(1) && in_order && !operand.waits;
+            let is_stored = matches!(operand.storage, Storage::One | Storage::EveryOther);
+            operand.direct = is_stored || operand.steps_by(1) && in_order && !operand.waits;
         }
         let most = if operands.iter().all(|o| o.direct) { grain } else { TILE };
         let columns = match other {
             _ if together => width,
             Some(_) => width.min(most / BAND),
             // An operand with one element for each row is packed once for a short row, and used for the whole one.
-            None if operands.iter().any(|o| o.repeats() && !o.is_repeated) => width.min(SHORT),
+            None if operands.iter().any(|o| o.repeats() && o.storage != Storage::One) => width.min(SHORT),
             None => width.min(most),
         };
         let rows = height.min(most / columns);
