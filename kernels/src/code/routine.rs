@@ -23,7 +23,7 @@ const MOST_INSTRUCTIONS: usize = 1 << 14;
 /// The most values in memory.
 const MOST_SLOTS: usize = 512;
 
-/// How the elements of an operand lie in memory, in bytes.
+/// The layout of the elements of an operand in memory, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Layout {
     /// The distance between two elements; 0 for an input that is not read, or has one element.

@@ -45,7 +45,7 @@ mod vjp;
 pub use gradient::Variable;
 pub use instruction::{Id, Instruction, ValueType};
 #[cfg(feature = "engine")]
-pub use over_rows::OverRows;
+pub use over_rows::{OverRows, row_by_row};
 #[cfg(feature = "engine")]
 pub use primitive::Tile;
 pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};

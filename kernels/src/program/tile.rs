@@ -1,10 +1,11 @@
 //! Runs a program over memory, tile by tile. Each step is one compiled loop over a tile that stays in the L1 cache.
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::{Id, Instruction, Malformed, OverRows, Primitive, Program, Storage, Tile, ValueType};
+use super::{Id, Instruction, Malformed, OverRows, Primitive, Program, Storage, Tile, ValueType, row_by_row};
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
@@ -210,9 +211,9 @@ impl Plan {
         outputs: &[*mut u8],
         steps: &[isize],
     ) {
-        let mut ins: SmallVec<[*mut u8; 8]> = inputs.iter().map(|place| place.cast_mut()).collect();
-        let mut outs: SmallVec<[*mut u8; 4]> = outputs.into();
         if self.has_loop_over_rows::<T>(n) {
+            let mut ins: SmallVec<[*mut u8; 8]> = inputs.iter().map(|place| place.cast_mut()).collect();
+            let mut outs: SmallVec<[*mut u8; 4]> = outputs.into();
             let mut strides = SmallVec::<[isize; 24]>::from_elem(0, OverRows::OPERANDS);
             strides[OverRows::NUMBER] = rows as isize;
             strides.extend_from_slice(steps);
@@ -220,14 +221,11 @@ impl Plan {
             // SAFETY: the caller's contract. All rows have the same uniforms, since their stride is 0 and there are no reductions.
             return unsafe { self.reduce_rows(n, &mut ins, &mut uniforms, &mut outs, &mut strides) };
         }
-        let (of_inputs, of_outputs) = steps.split_at(ins.len());
-        for _ in 0..rows {
-            let inputs: SmallVec<[*const u8; 8]> = ins.iter().map(|place| place.cast_const()).collect();
+        let Ok(()) = row_by_row::<Infallible>(rows, inputs, outputs, steps, |inputs, outputs| {
             // SAFETY: the caller's contract.
-            unsafe { self.run(n, &inputs, uniforms, &outs) };
-            ins.iter_mut().zip(of_inputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
-            outs.iter_mut().zip(of_outputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
-        }
+            unsafe { self.run(n, inputs, uniforms, outputs) };
+            Ok(())
+        });
     }
 
     /// The same plan for the elements of rows. If it has reductions, only machine code runs it.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use half::{bf16, f16};
 use minitensor_kernels::copy_plane;
 use minitensor_kernels::memory::Line;
-use minitensor_kernels::program::Storage;
+use minitensor_kernels::program::{Storage, row_by_row};
 use minitensor_kernels::threads::{few_chunks, parallel_for};
 use num_complex::Complex;
 use smallvec::SmallVec;
@@ -47,15 +47,7 @@ pub trait Loop: Sync {
         outputs: &[*mut u8],
         steps: &[isize],
     ) -> Result<()> {
-        let mut inputs: SmallVec<[*const u8; 8]> = inputs.into();
-        let mut outputs: SmallVec<[*mut u8; 4]> = outputs.into();
-        for _ in 0..rows {
-            self.run(n, &inputs, &outputs)?;
-            let (of_inputs, of_outputs) = steps.split_at(inputs.len());
-            inputs.iter_mut().zip(of_inputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
-            outputs.iter_mut().zip(of_outputs).for_each(|(place, step)| *place = place.wrapping_offset(*step));
-        }
-        Ok(())
+        row_by_row(rows, inputs, outputs, steps, |inputs, outputs| self.run(n, inputs, outputs))
     }
 }
 
