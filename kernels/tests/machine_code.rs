@@ -335,6 +335,52 @@ fn every_other_number_is_read() {
     }
 }
 
+/// Memory that begins `offset` numbers after a cache line.
+fn at_line<T: Copy>(memory: &mut [T], offset: usize) -> &mut [T] {
+    let lines = memory.as_ptr().align_offset(64);
+    &mut memory[lines + offset..]
+}
+
+#[test]
+fn stores_may_bypass_the_cache() {
+    let _alone = alone();
+    // The first and last output have numbers, of which the program computes the last in `f64`.
+    let program = Program::write(&["x"], &[], |x, _| {
+        vec![
+            ("a".into(), (x[0] * x[0]).into()),
+            ("b".into(), x[0].less(Symbol::constant(Const::Float(0.0))).into()),
+            ("c".into(), x[0].asin().into()),
+        ]
+    });
+    fn at<T: Tile + Float>(program: &Program) {
+        let untouched = T::constant(Const::Float(-7.0));
+        for level in levels().filter(|level| *level != Level::Baseline) {
+            set_level(level);
+            let stored = [Storage::NonTemporal, Storage::Own, Storage::NonTemporal];
+            let plan = Plan::new(program.clone(), &[]).unwrap().stored([Storage::Own].into(), stored.into());
+            for n in (1..140).chain([1000, 1024]) {
+                let x: Vec<T> = numbers(n, 9);
+                for offset in [0, 1, 4, 8] {
+                    let (mut a, mut b, mut c) =
+                        (vec![untouched; n + 40], vec![Truth::from(false); n], vec![untouched; n + 40]);
+                    let (a, c) = (at_line(&mut a, 0), at_line(&mut c, offset));
+                    let outputs = [a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), c.as_mut_ptr().cast()];
+                    // SAFETY: the operands have `n` elements.
+                    unsafe { plan.run::<T>(n, &[x.as_ptr().cast()], &[], &outputs) };
+                    for i in 0..n {
+                        let is_same = |got: T, expected: T| got == expected || got.isnan() && expected.isnan();
+                        assert!(is_same(a[i], x[i] * x[i]) && is_same(c[i], x[i].asin()), "{level:?} {i} of {n}");
+                        assert_eq!(b[i].get(), x[i].less(T::zero()), "{level:?} {i} of {n}");
+                    }
+                    assert!(a[n] == untouched && c[n] == untouched, "{level:?} {n}");
+                }
+            }
+        }
+    }
+    at::<f32>(&program);
+    at::<f64>(&program);
+}
+
 #[test]
 fn rows_are_computed_in_one_call() {
     let _alone = alone();
@@ -345,12 +391,15 @@ fn rows_are_computed_in_one_call() {
         for level in levels().filter(|level| *level != Level::Baseline) {
             set_level(level);
             let stored = [Storage::Own, Storage::One, Storage::Own];
-            let plan = Plan::new(program.clone(), &[]).unwrap().stored(stored.into(), [Storage::Own].into());
-            for n in (0..200).chain([256, 1000]) {
+            let plan = |output| Plan::new(program.clone(), &[]).unwrap().stored(stored.into(), [output].into());
+            let plans = [plan(Storage::Own), plan(Storage::NonTemporal)];
+            // With 2 more elements than `n`, some rows of an output begin at whole cache lines, and others do not.
+            for (n, plan) in (0..200).chain([256, 1000]).flat_map(|n| plans.iter().map(move |plan| (n, plan))) {
                 // The rows of `x` and of the output are further apart than their elements; `z` is one row for all.
                 let (x, y, z): (Vec<T>, Vec<T>, Vec<T>) = (numbers(ROWS * (n + 3), 9), numbers(ROWS, 5), numbers(n, 3));
                 let untouched = T::constant(Const::Float(-7.0));
-                let mut out = vec![untouched; ROWS * (n + 2)];
+                let mut memory = vec![untouched; ROWS * (n + 2) + 16];
+                let out = &mut at_line(&mut memory, 0)[..ROWS * (n + 2)];
                 let a = T::constant(Const::Float(0.5));
                 let size = size_of::<T>() as isize;
                 let steps = [(n as isize + 3) * size, size, 0, (n as isize + 2) * size];

@@ -107,6 +107,27 @@ def test_more_than_the_cache_holds():
     np.testing.assert_allclose(np.asarray(t.grad), gradient, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("width", [2048, 2050])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_results_that_bypass_the_cache(width, dtype):
+    """Results of ops whose operands have 32 MiB and more, with rows that begin at whole cache lines or between them."""
+    rng = np.random.default_rng(width)
+    a, b = rng.standard_normal((2, 2100, width)).astype(dtype)
+    x, y = mt.Tensor(a), mt.Tensor(b)
+    n = min(a.shape)
+    square, s = a[:n, :n], x[:n, :n]
+    np.testing.assert_array_equal(np.asarray(x + y), a + b)
+    np.testing.assert_array_equal(np.asarray(s + s.T), square + square.T)
+    np.testing.assert_array_equal(np.asarray(x + x[0]), a + a[0])
+    np.testing.assert_array_equal(np.asarray(x * x[:, :1]), a * a[:, :1])
+    np.testing.assert_array_equal(np.asarray(mt.where(x > y, x, y)), np.maximum(a, b))
+    np.testing.assert_array_equal(np.asarray(x.reshape(-1)[3:] - y.reshape(-1)[3:]), (a - b).reshape(-1)[3:])
+    out, o = mt.Tensor(a), a.copy()
+    out[:, 16:] += y[:, 16:]
+    o[:, 16:] += b[:, 16:]
+    np.testing.assert_array_equal(np.asarray(out), o)
+
+
 def test_the_ops_that_a_product_calls_do_not_depend_on_the_layout():
     weight, rows = mt.ones((4, 5)), mt.ones((3, 2, 4))
     columns = mt.ones((3, 4, 2)).matrix_transpose()

@@ -44,6 +44,8 @@ pub struct Shape {
     pub has_rows: bool,
     /// Whether the code for the last elements of each row follows, if they are no whole block.
     pub has_tail: bool,
+    /// Whether stores of [non-temporal](Storage::NonTemporal) outputs bypass the cache. Then each vector of such an output is aligned.
+    pub bypasses: bool,
 }
 
 impl Shape {
@@ -159,6 +161,10 @@ impl<'a> Emitter<'a> {
         if !self.accumulators.is_empty() {
             self.emit(Code::Pop_r64, &[Operand::Register(RUN_END)])?;
         }
+        if self.shape.bypasses {
+            // Other threads see these stores only after a fence.
+            self.emit(Code::Sfence, &[])?;
+        }
         self.emit(Code::VEX_Vzeroupper, &[])?;
         self.emit(Code::Retnq, &[])?;
         Ok(self.encoder.take_buffer())
@@ -202,6 +208,18 @@ impl<'a> Emitter<'a> {
         let Operand::Register(register) = from else { return Ok(()) };
         let [_, store] = self.moves(register);
         self.emit(store, &[to, from])
+    }
+
+    /// Stores a vector without reading its place into the cache.
+    fn store_past_cache(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
+        let Operand::Register(register) = from else { return Ok(()) };
+        let code = match self.shape.level {
+            Level::Avx512 if register.is_zmm() => Code::EVEX_Vmovntps_m512_zmm,
+            Level::Avx512 if register.is_ymm() => Code::EVEX_Vmovntps_m256_ymm,
+            _ if register.is_ymm() => Code::VEX_Vmovntps_m256_ymm,
+            _ => Code::VEX_Vmovntps_m128_xmm,
+        };
+        self.emit(code, &[to, from])
     }
 
     /// The instructions that load and store a register.
@@ -317,6 +335,7 @@ impl<'a> Emitter<'a> {
             Output::Number(Storage::Float16) => self.store_float16(to, value),
             Output::Number(Storage::BFloat16) => self.store_lower(to, value, helper),
             Output::Number(_) if self.is_tail => self.move_existing(to, value, width, copy),
+            Output::Number(Storage::NonTemporal) if self.shape.bypasses => self.store_past_cache(to, value),
             Output::Number(_) => self.store(to, value),
         }
     }

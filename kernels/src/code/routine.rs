@@ -53,6 +53,8 @@ pub struct Routine {
     starts: [usize; 3],
     /// The number of elements that an iteration of these loops processes.
     steps: [usize; 2],
+    /// The outputs whose stores bypass the cache.
+    aligned: SmallVec<[usize; 2]>,
     /// The number of elements in a vector.
     lanes: usize,
     /// Whether the loop over rows also computes rows that are no multiple of [`LANES`].
@@ -101,7 +103,9 @@ impl Routine {
         let lanes = vector_bytes(level) / widest;
         let reductions = &rows.reductions;
         let copies = copies(&lowered, level);
-        let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false };
+        let bypasses = stored.contains(&Storage::NonTemporal);
+        let shape =
+            |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false, bypasses };
         // A row is a multiple of the lanes.
         let even = (1 << copies.ilog2()).min(LANES / lanes);
         let is_own = |node: &Node| {
@@ -110,9 +114,10 @@ impl Routine {
         };
         let has_tail = level == Level::Avx512
             && lowered.nodes.iter().all(is_own)
-            && outputs.iter().all(|output| matches!(output, Output::Number(Storage::Own)))
+            && outputs.iter().all(|output| matches!(output, Output::Number(Storage::Own | Storage::NonTemporal)))
             && lowered.nodes.len() * LANES / lanes <= MOST_INSTRUCTIONS;
-        let mut shapes = vec![shape(copies), shape(1), Shape { has_rows: true, has_tail, ..shape(even) }];
+        let one = Shape { bypasses: false, ..shape(1) };
+        let mut shapes = vec![shape(copies), one, Shape { has_rows: true, has_tail, ..shape(even) }];
         if !reductions.is_empty() {
             // An iteration adds to each lane once.
             shapes.iter_mut().for_each(|s| (s.copies, s.groups) = (even, LANES / lanes / even));
@@ -159,7 +164,8 @@ impl Routine {
         let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
         pages.copy_from_slice(&bytes);
         let steps = [0, 1].map(|k| shapes[k].step());
-        Some(Routine { pages: pages.make_exec().ok()?, layouts, starts, steps, lanes, has_tail, slots })
+        let aligned = (0..stored.len()).filter(|k| stored[*k] == Storage::NonTemporal).collect();
+        Some(Routine { pages: pages.make_exec().ok()?, layouts, starts, steps, aligned, lanes, has_tail, slots })
     }
 
     /// Runs the code over `n` elements, a multiple of [`LANES`]. The last outputs are the totals of the reductions, of that many
@@ -173,6 +179,13 @@ impl Routine {
             // SAFETY: the caller's contract.
             unsafe { self.call(0, n, inputs.as_ptr().cast(), uniforms, outputs.as_ptr(), &mut []) };
         }
+    }
+
+    /// Whether the outputs whose stores bypass the cache are aligned in each row. `strides` are the row strides of the outputs.
+    pub fn is_aligned(&self, outputs: &[*mut u8], strides: &[isize]) -> bool {
+        let is_multiple = |distance: usize| distance.is_multiple_of(Line::BYTES);
+        let of_rows = |k: usize| strides.get(k).is_none_or(|stride| is_multiple(stride.unsigned_abs()));
+        self.aligned.iter().all(|k| is_multiple(outputs[*k].addr()) && of_rows(*k))
     }
 
     /// Whether there is a loop over rows of `n` elements.
@@ -211,7 +224,7 @@ impl Routine {
     /// input with elements of the same size; otherwise, outputs overlap nothing. `uniforms` points to the uniforms.
     pub unsafe fn run(&self, n: usize, inputs: &[*const u8], uniforms: *const u8, outputs: &[*mut u8]) {
         let [step, lanes] = self.steps;
-        let first = n - n % step;
+        let first = if self.is_aligned(outputs, &[]) { n - n % step } else { 0 };
         if first > 0 {
             // SAFETY: the caller's contract.
             unsafe { self.call(0, first, inputs.as_ptr().cast(), uniforms, outputs.as_ptr(), &mut []) };

@@ -14,13 +14,15 @@ pub enum Storage {
     One,
     /// As every other number in memory, of an input of a program that computes in `f32`.
     EveryOther,
+    /// As the numbers that the program computes with, of an output that is too large for the cache: stores bypass it.
+    NonTemporal,
 }
 
 impl Storage {
     /// The distance in bytes between two numbers, if the size of the program's numbers is `own`.
     pub fn step(self, own: usize) -> usize {
         match self {
-            Storage::Own => own,
+            Storage::Own | Storage::NonTemporal => own,
             Storage::Float16 | Storage::BFloat16 => 2,
             Storage::One => 0,
             Storage::EveryOther => 2 * own,

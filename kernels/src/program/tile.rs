@@ -211,7 +211,7 @@ impl Plan {
         outputs: &[*mut u8],
         steps: &[isize],
     ) {
-        if self.has_loop_over_rows::<T>(n) {
+        if self.has_loop_over_rows::<T>(n) && self.is_aligned::<T>(outputs, &steps[inputs.len()..]) {
             let mut ins: SmallVec<[*mut u8; 8]> = inputs.iter().map(|place| place.cast_mut()).collect();
             let mut outs: SmallVec<[*mut u8; 4]> = outputs.into();
             let mut strides = SmallVec::<[isize; 24]>::from_elem(0, OverRows::OPERANDS);
@@ -255,6 +255,17 @@ impl Plan {
         {
             let _ = n;
             false
+        }
+    }
+
+    /// Whether the machine code may write rows of outputs with these row strides.
+    fn is_aligned<T: Tile>(&self, outputs: &[*mut u8], strides: &[isize]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.routines.of::<T>(self).is_none_or(|routine| routine.is_aligned(outputs, strides));
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = (outputs, strides);
+            true
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use half::{bf16, f16};
-use minitensor_kernels::copy_plane;
+use minitensor_kernels::{LARGE, copy_plane};
 use minitensor_kernels::memory::Line;
 use minitensor_kernels::program::{Storage, row_by_row};
 use minitensor_kernels::threads::{few_chunks, parallel_for};
@@ -16,8 +16,13 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{Shape, Tensor, copy_elements};
 
-/// The number of elements of a block that is packed; the blocks of a few operands fit the cache.
+/// The number of elements of a block that is packed; the blocks of a few operands fit the L1 cache.
 const TILE: usize = 2048;
+/// The number of bytes of a block that is transposed when it is packed. It fits the L2 cache. Larger blocks have more lines in each of
+/// the pages of memory that they extend over.
+const TRANSPOSED: usize = 64 * 1024;
+/// The number of rows of such a block.
+const BAND: usize = 128;
 /// The fewest elements for a thread, in a compiled loop.
 pub const GRAIN: usize = 32 * 1024;
 /// The number of elements after which a call checks for interrupts.
@@ -30,8 +35,8 @@ const WIDE: usize = 128;
 pub const FEWEST_STORED: usize = 1024;
 /// The length of a block's row if some operand has one element for the whole row.
 const SHORT: usize = 256;
-/// The number of rows of a block if some operand is contiguous along the columns: a cache line of `f32`.
-const BAND: usize = 16;
+/// The number of bytes of all operands from which results bypass the cache: together, they do not fit.
+const PAST_CACHE: usize = 2 * LARGE;
 
 /// A loop over elements. Inputs and outputs are contiguous, and of the compute dtype, unless the loop was [made](MakeLoop) for others.
 pub trait Loop: Sync {
@@ -166,7 +171,14 @@ fn stored<'a>(
         () if is_wide && o.is_every_other() => Storage::EveryOther,
         () => o.half(),
     });
-    let storage: SmallVec<[Storage; 8]> = of_inputs.chain(outputs.iter().map(ElementOperand::half)).collect();
+    let is_large = operands.iter().map(|o| o.bytes(sizes)).sum::<usize>() >= PAST_CACHE;
+    let of_outputs = outputs.iter().map(|o| match () {
+        () if is_large && width >= ROW && o.is_aligned() && inputs.iter().all(|input| input.data != o.data) => {
+            Storage::NonTemporal
+        }
+        () => o.half(),
+    });
+    let storage: SmallVec<[Storage; 8]> = of_inputs.chain(of_outputs).collect();
     let has_rows = is_wide && height > 1 && operands.iter().all(|o| o.is_one() || o.steps_by(1) && !o.waits);
     if !has_rows && storage.iter().all(|storage| *storage == Storage::Own) {
         return None;
@@ -232,6 +244,21 @@ impl ElementOperand {
         self.wanted && self.steps_by(2) && self.dtype == DType::F32
     }
 
+    /// Whether it consists of rows of the compute dtype that begin at whole cache lines.
+    fn is_aligned(&self) -> bool {
+        let Some((last, rest)) = self.strides.split_last() else { return false };
+        let is_whole = |bytes: usize| bytes.is_multiple_of(Line::BYTES);
+        let is_number = *last == 1 && self.compute == self.dtype && matches!(self.dtype, DType::F32 | DType::F64);
+        let steps_by_lines = || rest.iter().all(|step| is_whole(step.unsigned_abs() * self.dtype.size()));
+        self.wanted && is_number && is_whole(self.data.addr()) && steps_by_lines()
+    }
+
+    /// The number of bytes of its elements in memory.
+    fn bytes(&self, sizes: &[usize]) -> usize {
+        let own = self.strides.iter().zip(sizes).filter(|(step, _)| **step != 0);
+        if self.wanted { own.map(|(_, size)| size).product::<usize>() * self.dtype.size() } else { 0 }
+    }
+
     /// How it is stored, if it is a half float.
     fn half(&self) -> Storage {
         match self.dtype {
@@ -293,6 +320,8 @@ struct Space<'a> {
     /// The size of a block. Blocks at the end of an axis may be smaller.
     rows: usize,
     columns: usize,
+    /// The most elements of a block that is packed.
+    packed: usize,
     /// Whether rows are so short that all rows of a block are computed in one call.
     together: bool,
 }
@@ -327,16 +356,20 @@ impl<'a> Space<'a> {
             let is_stored = matches!(operand.storage, Storage::One | Storage::EveryOther);
             operand.direct = is_stored || operand.steps_by(1) && in_order && !operand.waits;
         }
-        let most = if operands.iter().all(|o| o.direct) { grain } else { TILE };
+        let widest = || operands.iter().map(|o| o.compute.size()).max().unwrap_or(1);
+        let packed = if other.is_some() { TRANSPOSED / widest().max(4) } else { TILE };
+        let most = if operands.iter().all(|o| o.direct) { grain.next_multiple_of(Line::BYTES) } else { packed };
+        // Blocks begin at whole cache lines.
+        let most_columns = || (most / height.min(BAND) / Line::BYTES).max(1) * Line::BYTES;
         let columns = match other {
             _ if together => width,
-            Some(_) => width.min(most / BAND),
+            Some(_) => width.min(most_columns()),
             // An operand with one element for each row is packed once for a short row, and used for the whole one.
             None if operands.iter().any(|o| o.repeats() && o.storage != Storage::One) => width.min(SHORT),
             None => width.min(most),
         };
         let rows = height.min(most / columns);
-        Space { sizes, operands, inputs, kernel, rows, columns, together }
+        Space { sizes, operands, inputs, kernel, rows, columns, packed, together }
     }
 
     /// The number of blocks along an axis.
@@ -368,7 +401,7 @@ impl<'a> Space<'a> {
     }
 
     fn run(&self, blocks: Range<usize>) -> Result<()> {
-        let size = |o: &ElementOperand| if o.direct { 0 } else { (TILE * o.compute.size()).div_ceil(Line::BYTES) };
+        let size = |o: &ElementOperand| if o.direct { 0 } else { (self.packed * o.compute.size()).div_ceil(Line::BYTES) };
         let mut buffer = vec![Line::ZERO; self.operands.iter().map(size).sum()];
         let mut rest = buffer.as_mut_slice();
         let mut places: SmallVec<[*mut u8; 8]> = SmallVec::new();
@@ -388,7 +421,7 @@ impl<'a> Space<'a> {
                 } else if k < self.inputs && operand.wanted {
                     let content = Some((first, block.rows, block.columns));
                     if held[k] != content {
-                        // SAFETY: the block is within the space; the slot has room for TILE elements of the compute dtype.
+                        // SAFETY: the block is within the space; the slot has room for so many elements of the compute dtype.
                         unsafe { operand.transfer(&block, *place, true) }
                         held[k] = content;
                     }
