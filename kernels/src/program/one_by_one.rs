@@ -18,7 +18,7 @@ use crate::runtime::stop::filled;
 use crate::runtime::threads::{few_chunks, parallel_for};
 
 /// The fewest elements of a row for which each stage is called row by row.
-const LONG: usize = 256;
+const LONG: usize = 64;
 /// The number of long rows in a block if one stage goes through their elements.
 const ROWS_OF_ONE_PASS: usize = 256;
 /// The fewest sections of a row for a thread, and the most between two polls for interrupts.

@@ -1,8 +1,8 @@
 //! Runs a [`RowPlan`] over rows that are side by side: element `i` of row `r` is at `i · rows + r`, as in the columns of a matrix.
 //!
 //! The lanes of SIMD registers then hold elements of different rows. The stages run over some positions of all rows at a time, and
-//! a number for each row is an operand that repeats. Reductions add whole vectors, in the order of [`sweep`](crate::row), so the
-//! results have the same bits as for rows that are contiguous.
+//! all positions have the same operand with a number for each row. Reductions add whole vectors, in the order of
+//! [`sweep`](crate::row), so the results have the same bits as for rows that are contiguous.
 
 use smallvec::SmallVec;
 
@@ -48,8 +48,8 @@ impl RowPlan {
         let (per_row, attributes) = uniforms.split_at(self.per_row());
         // SAFETY: the caller's contract.
         let numbers = unsafe { uniforms_of(attributes, n) };
-        let together = (BLOCK / rows).clamp(1, LANES);
-        let together = if together.is_power_of_two() { together } else { together.next_power_of_two() / 2 };
+        let power = (BLOCK / rows).clamp(1, LANES) + 1;
+        let together = if n <= LANES && n * rows <= 2 * BLOCK { n.max(1) } else { power.next_power_of_two() / 2 };
         let mut memory = MEMORY.take();
         let buffers = Buffers::of::<T>(stages, n, rows, together, &mut memory);
         let run = Run { n, rows, together, stages, buffers, inputs, outputs, masks: self.masks(), numbers };
@@ -62,7 +62,6 @@ impl RowPlan {
                     None => (0..rows).for_each(|row| column.add(row).write(T::ZERO)),
                 }
                 (rows..rows.next_multiple_of(VECTOR)).for_each(|row| column.add(row).write(T::ZERO));
-                run.repeat(Slot::Column(k));
             }
             let mut sums = Sums::new();
             for stage in &stages.all {
@@ -74,12 +73,11 @@ impl RowPlan {
     }
 }
 
-/// The memory of a run. First come columns with one number for each row, then their repetitions for a block of positions, the
-/// positions, and arrays with the elements of all rows, or of a block if no later stage reads them.
+/// The memory of a run. First come columns with one number for each row, then the positions of a block, and arrays with the elements of all
+/// rows, or of a block if no later stage reads them.
 struct Buffers {
     memory: *mut Line,
     column: usize,
-    block: usize,
     columns: usize,
     /// Where each array begins, in lines.
     arrays: Vec<usize>,
@@ -90,7 +88,7 @@ impl Buffers {
         // One line more, as in the other layout.
         let lines = |count: usize| count.saturating_mul(size_of::<T>()).div_ceil(Line::BYTES).saturating_add(1);
         let (column, block) = (lines(rows.next_multiple_of(VECTOR)), lines(rows.saturating_mul(together)));
-        let mut end = stages.columns * column + (stages.columns + 1) * block;
+        let mut end = stages.columns * column + block;
         let mut arrays = Vec::with_capacity(stages.arrays);
         for k in 0..stages.arrays {
             arrays.push(end);
@@ -99,7 +97,7 @@ impl Buffers {
         if memory.capacity() < end {
             *memory = vec_for(end);
         }
-        Buffers { memory: memory.as_mut_ptr(), column, block, columns: stages.columns, arrays }
+        Buffers { memory: memory.as_mut_ptr(), column, columns: stages.columns, arrays }
     }
 
     fn at<T>(&self, line: usize) -> *mut T {
@@ -110,19 +108,15 @@ impl Buffers {
         self.at(k * self.column)
     }
 
-    fn repeated<T>(&self, k: usize) -> *mut T {
-        self.at(self.columns * self.column + k * self.block)
-    }
-
     fn positions<T>(&self) -> *mut T {
-        self.repeated(self.columns)
+        self.at(self.columns * self.column)
     }
 }
 
 struct Run<'a, T> {
     n: usize,
     rows: usize,
-    /// The number of positions that a part computes at a time: a power of two, at most [`LANES`].
+    /// The number of positions that a part computes at a time: at most [`LANES`], and all or a power of two.
     together: usize,
     stages: &'a Stages,
     buffers: Buffers,
@@ -143,7 +137,6 @@ impl<T: Tile + Computed> Run<'_, T> {
                 let slots = part.inputs.iter().chain(&part.outputs);
                 let data: SmallVec<[*mut u8; 16]> = slots.map(|slot| self.place(*slot, 0)).collect();
                 part.run(self.rows.next_multiple_of(VECTOR), &data, &self.numbers);
-                part.outputs.iter().for_each(|slot| self.repeat(*slot));
             }
             self.reduce(stage, sums);
             let (n, rows, count) = (self.n, self.rows, self.n * self.rows);
@@ -173,10 +166,13 @@ impl<T: Tile + Computed> Run<'_, T> {
                 unsafe { std::slice::from_raw_parts_mut(to.add(position * self.rows), self.rows) }.fill(value);
             }
         }
+        let inputs: SmallVec<[*const u8; 16]> =
+            part.inputs.iter().map(|slot| self.place(*slot, start).cast_const()).collect();
+        let outputs: SmallVec<[*mut u8; 8]> = part.outputs.iter().map(|slot| self.place(*slot, start)).collect();
         let slots = part.inputs.iter().chain(&part.outputs);
-        let data: SmallVec<[*mut u8; 16]> = slots.map(|slot| self.place(*slot, start)).collect();
+        let steps: SmallVec<[isize; 16]> = slots.map(|slot| (self.rows * self.size_of(*slot)) as isize).collect();
         // SAFETY: by contract; buffers have room for the block.
-        unsafe { part.run(count * self.rows, &data, &self.numbers) }
+        unsafe { part.plan.run_rows(count, self.rows, &inputs, &self.numbers, &outputs, &steps) }
     }
 
     /// Computes the elements of a stage, and the numbers that they are reduced to.
@@ -185,7 +181,21 @@ impl<T: Tile + Computed> Run<'_, T> {
     /// As for [`RowPlan::run_side_by_side`].
     unsafe fn reduce(&self, stage: &Stage, sums: &mut Sums<T>) {
         let reductions = || stage.reductions_to_numbers();
-        sums.begin(reductions().map(|(reduction, ..)| *reduction), LANES * self.rows);
+        if self.n <= self.together {
+            // SAFETY: by contract. All elements are in one block.
+            unsafe { self.elements(stage, 0, self.n) };
+            for (reduction, from, to) in reductions() {
+                // SAFETY: these elements have been computed, and the column has room for a number of each row.
+                unsafe {
+                    let from = self.place(*from, 0).cast::<T>().cast_const();
+                    let elements = std::slice::from_raw_parts(from, self.n * self.rows);
+                    let result = sums.of_few(elements, self.n, self.rows, *reduction);
+                    self.place(*to, 0).cast::<T>().copy_from_nonoverlapping(result.as_ptr(), self.rows);
+                }
+            }
+            return;
+        }
+        sums.begin(reductions().map(|(reduction, ..)| *reduction), LANES.min(self.n.next_power_of_two()) * self.rows);
         for section in (0..self.n.max(1)).step_by(SECTION) {
             let (mut at, end) = (section, self.n.min(section + SECTION));
             while at < end {
@@ -208,53 +218,40 @@ impl<T: Tile + Computed> Run<'_, T> {
                 at = stop;
             }
             sums.end_section(self.rows, (end - section).min(LANES));
+            if self.n > SECTION {
+                sums.keep_section(self.rows);
+            }
         }
-        sums.finish(self.rows);
+        if self.n > SECTION {
+            sums.finish(self.rows);
+        }
         for (k, (.., to)) in reductions().enumerate() {
             let result = sums.result(k, self.rows);
             // SAFETY: the column has room for a number of each row.
-            unsafe {
-                self.place(*to, 0).cast::<T>().copy_from_nonoverlapping(result.as_ptr(), self.rows);
-                self.repeat(*to);
-            }
+            unsafe { self.place(*to, 0).cast::<T>().copy_from_nonoverlapping(result.as_ptr(), self.rows) }
         }
     }
 
     /// The elements of a slot from a position on. Those of a block begin at its start.
     fn place(&self, slot: Slot, start: usize) -> *mut u8 {
-        let offset = |size: usize| start * self.rows * size;
+        let first: *mut u8 = match slot {
+            Slot::Input(k) => self.inputs[k].data.cast_mut().cast(),
+            Slot::Output(k) => self.outputs[k].data.cast(),
+            Slot::Array(k) if self.stages.lasting[k] => self.buffers.at(self.buffers.arrays[k]),
+            Slot::Array(k) => return self.buffers.at(self.buffers.arrays[k]),
+            Slot::Column(k) | Slot::Repeated(k) => return self.buffers.column(k),
+            Slot::Positions => return self.buffers.positions(),
+        };
+        first.wrapping_add(start * self.rows * self.size_of(slot))
+    }
+
+    /// The size of an element in bytes; 0 if all positions have the same elements.
+    fn size_of(&self, slot: Slot) -> usize {
         match slot {
-            Slot::Input(k) => {
-                self.inputs[k].data.cast_mut().cast::<u8>().wrapping_add(offset(self.size(self.masks[0][k])))
-            }
-            Slot::Output(k) => self.outputs[k].data.cast::<u8>().wrapping_add(offset(self.size(self.masks[1][k]))),
-            Slot::Array(k) => {
-                let offset = if self.stages.lasting[k] { offset(size_of::<T>()) } else { 0 };
-                self.buffers.at::<u8>(self.buffers.arrays[k]).wrapping_add(offset)
-            }
-            Slot::Column(k) => self.buffers.column(k),
-            Slot::Repeated(k) => self.buffers.repeated(k),
-            Slot::Positions => self.buffers.positions(),
-        }
-    }
-
-    fn size(&self, is_mask: bool) -> usize {
-        if is_mask { size_of::<Truth>() } else { size_of::<T>() }
-    }
-
-    /// Repeats a column for each position of a block, if elements are computed from it.
-    ///
-    /// # Safety
-    /// The column is computed.
-    unsafe fn repeat(&self, slot: Slot) {
-        let Slot::Column(k) = slot else { return };
-        if !self.stages.repeated[k] {
-            return;
-        }
-        let (from, to) = (self.buffers.column::<T>(k), self.buffers.repeated::<T>(k));
-        for position in 0..self.together.min(self.n) {
-            // SAFETY: the buffer has room for a block.
-            unsafe { to.add(position * self.rows).copy_from_nonoverlapping(from, self.rows) }
+            Slot::Input(k) if self.masks[0][k] => size_of::<Truth>(),
+            Slot::Output(k) if self.masks[1][k] => size_of::<Truth>(),
+            Slot::Repeated(_) => 0,
+            _ => size_of::<T>(),
         }
     }
 }
@@ -297,6 +294,19 @@ impl<T: Computed> Sums<T> {
         kinds.iter().zip(lanes.chunks_exact_mut(width)).for_each(|(kind, lanes)| lanes.fill(kind.identity()));
     }
 
+    /// The results of a reduction of at most as many elements as there are lanes.
+    fn of_few(&mut self, elements: &[T], n: usize, rows: usize, kind: Reduction) -> &[T] {
+        let mut half = n.next_power_of_two() / 2;
+        self.total.resize(self.total.len().max(half.max(1) * rows), T::ZERO);
+        fold_first(&mut self.total[..half.max(1) * rows], elements, kind);
+        while half > 1 {
+            half /= 2;
+            let (low, high) = self.total.split_at_mut(half * rows);
+            combine(low, &high[..half * rows], kind);
+        }
+        &self.total[..rows]
+    }
+
     fn begin_run(&mut self) {
         Sums::identities(&self.kinds, &mut self.run, self.width);
     }
@@ -326,6 +336,10 @@ impl<T: Computed> Sums<T> {
             self.results.extend_from_slice(&total[..rows]);
         }
         Sums::identities(&self.kinds, &mut self.total, self.width);
+    }
+
+    /// Keeps the results of a section of long rows.
+    fn keep_section(&mut self, rows: usize) {
         self.sections.push(&self.kinds_of_results(rows), &self.results);
     }
 
@@ -348,6 +362,29 @@ impl<T: Computed> Sums<T> {
 fn by<T: Computed>(to: &mut [T], x: &[T], kind: Reduction) {
     for (to, x) in to.iter_mut().zip(x) {
         *to = kind.combine(*to, *x);
+    }
+}
+
+#[inline(always)]
+fn first<T: Computed>(to: &mut [T], x: &[T], kind: Reduction) {
+    let (low, high) = x.split_at(to.len().min(x.len()));
+    let lane = |x: T| kind.combine(kind.identity(), x);
+    if low.is_empty() {
+        to.fill(kind.identity());
+    }
+    let (both, one) = to.split_at_mut(high.len());
+    for ((to, low), high) in both.iter_mut().zip(low).zip(high) {
+        *to = kind.combine(lane(*low), lane(*high));
+    }
+    for (to, low) in one.iter_mut().zip(&low[high.len()..]) {
+        *to = lane(*low);
+    }
+}
+
+clones! {
+    /// Combines the lanes of one half with those of the other, if there is one element for each lane.
+    <[T]> fn fold_first(to: &mut [T], x: &[T], kind: Reduction) where [T: Computed] if [T::FOR_EACH_LEVEL] {
+        by_kind!(kind, first(to, x))
     }
 }
 

@@ -288,7 +288,7 @@ impl<'a> Split<'a> {
             Slot::Column(k) => Some((*reduction, attributes + 1 + k)),
             _ => None,
         };
-        let has_loop = extent == Extent::Element && self.numbers == Numbers::Uniform;
+        let has_loop = extent == Extent::Element;
         let rows = OverRows { has_loop, reductions: sums.iter().filter_map(result).collect() };
         Ok(Some(Part { plan: plan.over_rows(rows), inputs, outputs }))
     }

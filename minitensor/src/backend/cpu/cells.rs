@@ -387,7 +387,7 @@ fn group(operands: &[Option<CellOperand>], cells: usize) -> Option<usize> {
     if let Some(row) = packed().find(|o| o.beside) {
         let bytes = packed().map(CellOperand::core_bytes).sum::<usize>().max(1);
         // Short pieces of memory are slow to read, and so are buffers that do not fit the cache.
-        let most = (4096 / row.sizes[0].max(1)).clamp(64, 256);
+        let most = (2048 / row.sizes[0].max(1)).clamp(64, 2048);
         let count = (BESIDE / bytes).min(cells.div_ceil(num_threads())).clamp(16, most);
         return Some(count.next_multiple_of(16));
     }
