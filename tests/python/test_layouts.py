@@ -141,6 +141,49 @@ def test_the_ops_that_a_product_calls_do_not_depend_on_the_layout():
     assert called[0].count("linalg::matrix_product") == 1
 
 
+@pytest.mark.parametrize("dtype", [mt.float32, mt.float64, mt.float16], ids=str)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 128])
+@pytest.mark.usefixtures("registered")
+def test_rows_have_the_same_bits_in_any_company(n, dtype):
+    """The number of rows decides how they are computed: alone, several by one call, or side by side."""
+
+    @mt.row_op(shape="(x: [.., n], y: [.., n]) -> (out0: [.., n], out1: [..])")
+    def mixed(x, y):
+        """All reductions, positions, and a function of whole rows."""
+        z = (x - x.max()) * y + x.position()
+        return z.exp() / (1 + z.prod().abs()) + (x * y).cumsum(), (x * y).sum() - z.min() + y.mean()
+
+    rng = np.random.default_rng(n)
+    array, other = (mt.Tensor(rng.standard_normal((300, n))).astype(dtype) for _ in range(2))
+    for op in (mt.softmax, mt.ops.layer_norm, mt.ops.log_softmax, mt.logsumexp, mt.ops.var, mt.sum, mt.max, mixed):
+        arguments = (array, other) if op is mixed else (array, -1) if op is not mt.ops.layer_norm else (array,)
+        many = op(*arguments)
+        for row in (0, 1, 150, 299):
+            one = op(arguments[0][row], *(a[row] if isinstance(a, mt.Tensor) else a for a in arguments[1:]))
+            for all_rows, alone in zip(*(r if isinstance(r, tuple) else (r,) for r in (many, one)), strict=True):
+                bits = [np.asarray(r.astype(mt.float64)) for r in (all_rows[row], alone)]
+                np.testing.assert_array_equal(*bits, err_msg=f"row {row}")
+
+
+@pytest.mark.parametrize("n", [1024, 1040, 1031, 128])
+@pytest.mark.usefixtures("registered")
+def test_rows_of_large_results(n):
+    """Large results bypass the cache if their rows begin at whole cache lines. They have the bits of small results."""
+
+    @mt.row_op(shape="(x: [.., n], weight: [n]) -> (out0: [.., n], out1: [.., n], out2: [.., n])")
+    def spread(x, weight):
+        """Three results of one pass."""
+        y = (x - x.mean()) * weight
+        return y, y > 0, y * y
+
+    x = mt.Tensor(np.random.default_rng(n).standard_normal(((17 << 18) // n, n), np.float32))
+    weight = x[7]
+    for op in (mt.softmax, lambda x: mt.ops.rms_norm(x, weight), lambda x: spread(x, weight)):
+        large, small = op(x), op(x[1000:1100])
+        for a, b in zip(*(r if isinstance(r, tuple) else (r,) for r in (large, small)), strict=True):
+            np.testing.assert_array_equal(np.asarray(a)[1000:1100], np.asarray(b))
+
+
 ROW_OPS = {
     "softmax": lambda x, axis: mt.ops.softmax(x, axis),
     "logsumexp": lambda x, axis: mt.ops.logsumexp(x, axis),

@@ -104,8 +104,7 @@ impl Routine {
         let reductions = &rows.reductions;
         let copies = copies(&lowered, level);
         let bypasses = stored.contains(&Storage::NonTemporal);
-        let shape =
-            |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false, bypasses };
+        let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false, bypasses };
         // A row is a multiple of the lanes.
         let even = (1 << copies.ilog2()).min(LANES / lanes);
         let is_own = |node: &Node| {
@@ -149,6 +148,8 @@ impl Routine {
         if slots > MOST_SLOTS {
             return None;
         }
+        let bypasses = |k: &usize| outputs[*k] == Output::Number(Storage::NonTemporal);
+        let aligned = (0..outputs.len()).filter(bypasses).collect();
         let of_outputs = outputs.into_iter().map(|output| Layout::contiguous(output.size(width))).collect();
         let mut layouts = [vec![Layout::default(); inputs], of_outputs];
         for node in &lowered.nodes {
@@ -164,7 +165,6 @@ impl Routine {
         let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
         pages.copy_from_slice(&bytes);
         let steps = [0, 1].map(|k| shapes[k].step());
-        let aligned = (0..stored.len()).filter(|k| stored[*k] == Storage::NonTemporal).collect();
         Some(Routine { pages: pages.make_exec().ok()?, layouts, starts, steps, aligned, lanes, has_tail, slots })
     }
 

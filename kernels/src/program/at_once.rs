@@ -44,10 +44,11 @@ impl<'a> Way<'a> {
         let Some(part) = sums.map(|sums| &sums.part).or(stage.elements.as_ref()) else {
             return if stage.sums.is_some() { Way::RowByRow } else { Way::AtOnce(None, rest) };
         };
-        if !part.plan.has_loop_over_rows::<T>(run.n) {
+        let places = run.places(part);
+        let plan = part.plan_for::<T>(&places, run.is_large);
+        if !plan.has_loop_over_rows::<T>(run.n) {
             return Way::RowByRow;
         }
-        let places = run.places(part);
         let mut strides = SmallVec::from_elem(0, OverRows::OPERANDS);
         strides[OverRows::UNIFORMS] = (run.width * size_of::<T>()) as isize;
         strides.extend_from_slice(&places.steps);
@@ -65,16 +66,7 @@ impl<'a> Way<'a> {
         let number =
             |i: &Instruction| if let Instruction::Uniform(k) = i { (*k as usize).checked_sub(run.first) } else { None };
         let read = part.plan.program().instructions.iter().filter_map(number).collect();
-        let call = RowsCall {
-            plan: &part.plan,
-            inputs: part.inputs.len(),
-            data,
-            buffers,
-            strides,
-            read,
-            written,
-            _totals: totals,
-        };
+        let call = RowsCall { plan, inputs: part.inputs.len(), data, buffers, strides, read, written, _totals: totals };
         Way::AtOnce(Some(Box::new(call)), rest)
     }
 }

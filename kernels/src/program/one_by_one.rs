@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::Tile;
 use super::at_once::Way;
 use super::buffers::{Buffers, Places};
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
 use super::stages::{Part, Slot, Stage, Stages, Sums};
 use super::tile::Shared;
+use super::{Instruction, Tile};
 use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
@@ -18,7 +18,9 @@ use crate::runtime::stop::filled;
 use crate::runtime::threads::{few_chunks, parallel_for};
 
 /// The fewest elements of a row for which each stage is called row by row.
-const LONG: usize = 64;
+const LONG: usize = 256;
+/// The number of elements that a stage computes before the next one runs, if one call computes a stage of several rows.
+const BLOCK_AT_ONCE: usize = 4 * BLOCK;
 /// The number of long rows in a block if one stage goes through their elements.
 const ROWS_OF_ONE_PASS: usize = 256;
 /// The fewest sections of a row for a thread, and the most between two polls for interrupts.
@@ -47,10 +49,16 @@ impl RowPlan {
         if rows == 0 {
             return;
         }
-        let is_long = n >= LONG || rows == 1;
+        let is_at_once = self.is_at_once::<T>(n);
+        let is_long = n >= LONG || rows == 1 || is_at_once;
         let stages = if is_long { self.uniform() } else { self.repeated() };
         let is_one_pass = is_long && stages.are_one_pass();
-        let together = if is_one_pass { ROWS_OF_ONE_PASS } else { BLOCK / n.max(1) }.clamp(1, rows);
+        let together = match () {
+            () if is_one_pass => ROWS_OF_ONE_PASS,
+            () if is_at_once => BLOCK_AT_ONCE / n,
+            () => BLOCK / n.max(1),
+        };
+        let together = together.clamp(1, rows);
         let (per_row, attributes) = uniforms.split_at(self.per_row());
         // SAFETY: the caller's contract.
         let mut numbers = unsafe { uniforms_of(attributes, n) };
@@ -64,12 +72,14 @@ impl RowPlan {
         let lent = if n >= RowPlan::FOR_THREADS { self.outputs_lent::<T>() } else { SmallVec::new() };
         let repeated = if is_long { None } else { Some(inputs.len()) };
         let buffers = Buffers::of::<T>(stages, n, together, repeated, lent.len(), &mut memory);
+        let is_large = lent.is_empty() && outputs.iter().any(|output| output.is_large);
         let mut run = Run {
             n,
             rows: 0,
             start: 0,
             row: 0,
             is_long,
+            is_large,
             buffers,
             lent,
             inputs,
@@ -123,7 +133,28 @@ impl RowPlan {
         let is_at_once = |stage: &Stage| {
             stage.elements.is_none() && stage.sums.as_ref().map_or(stage.reductions.is_empty(), |s| has_loop(&s.part))
         };
-        (LONG..=SECTION).contains(&n) && stages.are_one_pass() && stages.all.iter().all(is_at_once)
+        (LANES..=SECTION).contains(&n) && stages.are_one_pass() && stages.all.iter().all(is_at_once)
+    }
+
+    /// Whether machine code is faster than the loops that rustc compiles from the same body, for rows of `n` elements. It is, unless these
+    /// loops compute whole blocks, and little more than sums and products: they go through all stages of a row without a call.
+    pub fn is_faster_than_compiled<T: Tile>(&self, n: usize) -> bool {
+        let is_dear = |stage: &Stage| {
+            let part = stage.sums.as_ref().map(|sums| &sums.part).or(stage.elements.as_ref());
+            part.is_some_and(|part| part.plan.program().instructions().iter().any(Instruction::is_dear))
+        };
+        let is_whole = n >= 2 * LANES && n.is_multiple_of(LANES);
+        self.is_machine_code::<T>() && (!is_whole || self.uniform().all.iter().any(is_dear))
+    }
+
+    /// Whether one call of machine code computes a stage of several rows of `n` elements.
+    pub fn is_at_once<T: Tile>(&self, n: usize) -> bool {
+        let has_loop = |stage: &Stage| {
+            let part = stage.sums.as_ref().map(|sums| &sums.part).or(stage.elements.as_ref());
+            part.is_none_or(|part| part.plan.has_loop_over_rows::<T>(n))
+        };
+        let stages = self.uniform();
+        (LANES..=SECTION).contains(&n) && !stages.take_whole_rows() && stages.all.iter().all(has_loop)
     }
 
     /// The outputs whose memory the first arrays of long rows use, until the last stage replaces their elements. Machine code reads an
@@ -146,6 +177,8 @@ pub(super) struct Run<'a, T> {
     pub(super) rows: usize,
     /// Whether stages are called row by row, and the current row of the block; else 0.
     is_long: bool,
+    /// Whether outputs bypass the cache.
+    pub(super) is_large: bool,
     pub(super) row: usize,
     pub(super) buffers: Buffers,
     /// The outputs whose memory the first arrays use.
@@ -342,7 +375,7 @@ impl<T: Tile + Computed> Run<'_, T> {
         elements: Range<usize>,
         accumulators: &'a mut Accumulators<T>,
     ) -> &'a [T] {
-        let Part { plan, inputs, outputs } = &sums.part;
+        let Part { plan, inputs, outputs, .. } = &sums.part;
         let (from, to) = places.data.split_at(inputs.len());
         let at = |(data, slot): (&*mut u8, &Slot), start: usize| data.wrapping_add(start * self.size_of(*slot));
         let kinds = sums.reductions.iter().map(|(reduction, _)| *reduction);

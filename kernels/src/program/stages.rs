@@ -15,9 +15,12 @@
 
 mod split;
 
+use std::sync::OnceLock;
+
 use smallvec::SmallVec;
 
 use self::split::{Before, Extent, Split};
+use super::buffers::Places;
 use super::{Id, Malformed, Plan, Program, Storage, Tile};
 use crate::row::{Reduction, RowFunction};
 
@@ -44,9 +47,26 @@ pub(super) struct Part {
     pub plan: Plan,
     pub inputs: Vec<Slot>,
     pub outputs: Vec<Slot>,
+    /// The plan whose outputs bypass the cache, at `f32` and at `f64`.
+    past_cache: [OnceLock<Option<Plan>>; 2],
 }
 
 impl Part {
+    pub fn new(plan: Plan, inputs: Vec<Slot>, outputs: Vec<Slot>) -> Part {
+        Part { plan, inputs, outputs, past_cache: Default::default() }
+    }
+
+    /// The plan for rows in these places. If the outputs of the program are `large`, they bypass the cache.
+    pub fn plan_for<T: Tile>(&self, places: &Places, large: bool) -> &Plan {
+        let is_output = |slot: &Slot| matches!(slot, Slot::Output(_));
+        if !large || self.outputs.is_empty() || !self.outputs.iter().all(is_output) {
+            return &self.plan;
+        }
+        let past_cache = self.past_cache[usize::from(size_of::<T>() == 8)].get_or_init(|| self.plan.past_cache::<T>());
+        let (data, steps) = (&places.data[self.inputs.len()..], &places.steps[self.inputs.len()..]);
+        past_cache.as_ref().filter(|plan| plan.is_aligned::<T>(data, steps)).unwrap_or(&self.plan)
+    }
+
     /// Computes `n` elements. `data` points to those of the inputs, then of the outputs.
     ///
     /// # Safety
@@ -209,6 +229,12 @@ impl Stages {
         let positions = is_read(Slot::Positions);
         let lasting = (0..split.arrays).map(|k| lasts(&all, Slot::Array(k))).collect();
         Ok(Stages { all, arrays: split.arrays, lasting, columns: split.columns, results, repeated, reads, positions })
+    }
+
+    /// Whether a stage needs all elements of a row at once.
+    pub fn take_whole_rows(&self) -> bool {
+        let is_running = |stage: &Stage| stage.reductions.iter().any(|(reduction, ..)| reduction.is_running());
+        self.all.iter().any(|stage| !stage.functions.is_empty() || is_running(stage))
     }
 
     /// Whether only one stage goes through the elements of rows, and needs no memory for them.

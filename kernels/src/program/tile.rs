@@ -159,6 +159,15 @@ impl Plan {
         Plan { storage: [inputs, outputs], rows: OverRows { has_loop: true, ..self.rows }, ..self }
     }
 
+    /// The same plan, where those outputs bypass the cache that are stored as numbers of the program, if there is machine code for it.
+    pub(super) fn past_cache<T: Tile>(&self) -> Option<Plan> {
+        let masks: Vec<usize> = (0..self.masks.len()).filter(|k| self.masks[*k]).collect();
+        let [inputs, outputs] = self.storage.clone();
+        let bypassing = |storage| if storage == Storage::Own { Storage::NonTemporal } else { storage };
+        let plan = Plan::new(self.program.clone(), &masks).ok()?.over_rows(self.rows.clone());
+        Some(plan.stored(inputs, outputs.into_iter().map(bypassing).collect())).filter(Plan::has_machine_code::<T>)
+    }
+
     /// Whether an input or output is stored in another way than as numbers of the program.
     fn is_stored(&self) -> bool {
         self.storage.iter().flatten().any(|storage| *storage != Storage::Own)
@@ -259,7 +268,7 @@ impl Plan {
     }
 
     /// Whether the machine code may write rows of outputs with these row strides.
-    fn is_aligned<T: Tile>(&self, outputs: &[*mut u8], strides: &[isize]) -> bool {
+    pub(super) fn is_aligned<T: Tile>(&self, outputs: &[*mut u8], strides: &[isize]) -> bool {
         #[cfg(target_arch = "x86_64")]
         return self.routines.of::<T>(self).is_none_or(|routine| routine.is_aligned(outputs, strides));
         #[cfg(not(target_arch = "x86_64"))]

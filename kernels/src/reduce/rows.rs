@@ -25,6 +25,9 @@ clones! {
     /// `value(0) ∘ value(1) ∘ … ∘ value(n − 1)` for an associative `combine` whose neutral element is `identity`.
     <[U, V, C]> fn reduce(n: usize, identity: U, value: V, combine: C) -> U
     where [U: Copy, V: Fn(usize) -> U, C: Fn(U, U) -> U] {
+        if n <= FEW {
+            return few(n, identity, value, combine);
+        }
         // Entry k holds the result of 2ᵏ sections, if bit k of the number of sections is set.
         let mut stack = [identity; usize::BITS as usize];
         let (mut start, mut height) = (0, 0);
@@ -44,6 +47,39 @@ clones! {
             height += 1;
             start += len;
         }
+    }
+}
+
+/// The most elements that are reduced in lanes of their own number. The other lanes are neutral.
+pub(crate) const FEW: usize = 4;
+
+/// Like [`reduce`], for at most [`FEW`] elements.
+#[inline(always)]
+pub(crate) fn few<U: Copy>(n: usize, identity: U, value: impl Fn(usize) -> U, combine: impl Fn(U, U) -> U) -> U {
+    #[inline(always)]
+    fn of<U: Copy, const N: usize>(
+        n: usize,
+        identity: U,
+        value: impl Fn(usize) -> U,
+        combine: impl Fn(U, U) -> U,
+    ) -> U {
+        let mut lanes = [identity; N];
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            if l < n {
+                *lane = combine(*lane, value(l));
+            }
+        }
+        let mut half = N / 2;
+        while half > 0 {
+            (0..half).for_each(|l| lanes[l] = combine(lanes[l], lanes[l + half]));
+            half /= 2;
+        }
+        lanes[0]
+    }
+    match n {
+        0 | 1 => of::<U, 1>(n, identity, value, combine),
+        2 => of::<U, 2>(n, identity, value, combine),
+        _ => of::<U, FEW>(n, identity, value, combine),
     }
 }
 

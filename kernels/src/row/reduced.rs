@@ -3,6 +3,7 @@
 use super::Reduction;
 use super::body::{Computed, KEPT};
 use super::sweep::{Lanes, Sections, Sweep, sweep};
+use crate::reduce::rows::{FEW, few};
 use crate::runtime::simd::clones;
 
 /// Calls `$function` with a constant reduction, so that each arm is a loop of its own.
@@ -37,6 +38,9 @@ impl<T: Computed> Sweep<T, 1> for Elements<'_, T> {
 
 #[inline(always)]
 fn by<T: Computed>(row: &[T], reduction: Reduction) -> T {
+    if row.len() <= FEW {
+        return few(row.len(), reduction.identity(), |i| row[i], |a, b| reduction.combine(a, b));
+    }
     let mut sections = Sections::new();
     // SAFETY: the row has that length.
     unsafe { sweep(&Elements { row, reduction }, row.len(), &[Some(reduction)], &mut sections)[0] }

@@ -245,6 +245,15 @@ impl RowKernel {
         }
     }
 
+    /// Whether machine code is faster than loops that rustc compiles from the same body, for rows of `n` elements.
+    pub fn is_faster_than_compiled(&self, dtype: DType, n: usize) -> bool {
+        match dtype {
+            DType::F32 => self.plan.is_faster_than_compiled::<f32>(n),
+            DType::F64 => self.plan.is_faster_than_compiled::<f64>(n),
+            _ => false,
+        }
+    }
+
     /// The plan for rows that are stored in these ways, if it is machine code for `f32`. There is a storage for each input and output of
     /// the op; that of an argument without rows is [`Storage::Own`].
     pub fn stored(&self, storage: &[Storage]) -> Option<Arc<RowPlan>> {

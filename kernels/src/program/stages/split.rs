@@ -290,7 +290,7 @@ impl<'a> Split<'a> {
         };
         let has_loop = extent == Extent::Element;
         let rows = OverRows { has_loop, reductions: sums.iter().filter_map(result).collect() };
-        Ok(Some(Part { plan: plan.over_rows(rows), inputs, outputs }))
+        Ok(Some(Part::new(plan.over_rows(rows), inputs, outputs)))
     }
 }
 

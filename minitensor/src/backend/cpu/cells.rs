@@ -38,6 +38,9 @@ const SIDE_BY_SIDE: usize = 64;
 const GROUP: usize = 1024 * 1024;
 /// The fewest rows that are computed side by side.
 const FEWEST_BESIDE: usize = 16;
+/// The most elements of contiguous rows that are computed side by side, and the fewest such rows.
+const SHORT: usize = 32;
+const FEWEST_SHORT: usize = 128;
 /// The number of bytes of rows that are packed side by side.
 const BESIDE: usize = 4 * 1024 * 1024;
 
@@ -104,7 +107,11 @@ pub fn run(
     let cells = batch.numel();
     let is_wide = batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE);
     let given = || operands[..op.inputs.len()].iter().flatten();
-    let is_side_by_side = !sums_any && is_wide && given().any(CellOperand::is_beside);
+    let has_beside = !sums_any && is_wide && given().any(CellOperand::is_beside);
+    let is_short = |o: &CellOperand| o.sizes.len() == 1 && (2..=SHORT).contains(&o.sizes[0]);
+    let is_of_rows = op.body.program().is_some() && op.combine.is_none();
+    let are_short = is_of_rows && !sums_any && cells >= FEWEST_SHORT && given().any(is_short);
+    let is_side_by_side = has_beside || is_wide && are_short;
     let are_few = cells < num_threads() && given().any(CellOperand::is_for_threads);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
     let has_half_rows = dtype == DType::F32
@@ -112,18 +119,20 @@ pub fn run(
         && given().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
     let is_special = of_halves.is_none() && !is_table && (is_side_by_side || are_few || has_half_rows);
     let row = given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
-    let may_reduce = of_halves.is_none()
-        && !is_table
-        && cells * row >= FEWEST_STORED
-        && op.outputs.iter().all(|output| output.core == Core::Scalar)
-        && !given().any(|o| o.packed);
+    let is_more = of_halves.is_none() && !is_table && cells * row >= FEWEST_STORED;
+    let may_be_faster = is_more && is_of_rows;
+    let may_reduce =
+        is_more && op.outputs.iter().all(|output| output.core == Core::Scalar) && !given().any(|o| o.packed);
     let work: usize = given().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     let is_fit = |rows: &Arc<RowKernel>| match is_special {
         true => rows.has_machine_code(dtype),
-        false => rows.reduces_at_once(dtype, row),
+        false => {
+            may_be_faster && rows.is_faster_than_compiled(dtype, row) || may_reduce && rows.reduces_at_once(dtype, row)
+        }
     };
-    let assembled = if is_special || may_reduce { row_kernel(op, dtype, program).filter(is_fit) } else { None };
-    let is_of_columns = is_side_by_side && !is_table && assembled.is_none() && columns.is_some();
+    let assembled =
+        if is_special || may_be_faster || may_reduce { row_kernel(op, dtype, program).filter(is_fit) } else { None };
+    let is_of_columns = has_beside && !is_table && assembled.is_none() && columns.is_some();
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {
         Some(rows) => (Some(rows), None),

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use half::{bf16, f16};
-use minitensor_kernels::{LARGE, copy_plane};
 use minitensor_kernels::memory::Line;
 use minitensor_kernels::program::{Storage, row_by_row};
 use minitensor_kernels::threads::{few_chunks, parallel_for};
+use minitensor_kernels::{LARGE, copy_plane};
 use num_complex::Complex;
 use smallvec::SmallVec;
 
@@ -401,7 +401,8 @@ impl<'a> Space<'a> {
     }
 
     fn run(&self, blocks: Range<usize>) -> Result<()> {
-        let size = |o: &ElementOperand| if o.direct { 0 } else { (self.packed * o.compute.size()).div_ceil(Line::BYTES) };
+        let size =
+            |o: &ElementOperand| if o.direct { 0 } else { (self.packed * o.compute.size()).div_ceil(Line::BYTES) };
         let mut buffer = vec![Line::ZERO; self.operands.iter().map(size).sum()];
         let mut rest = buffer.as_mut_slice();
         let mut places: SmallVec<[*mut u8; 8]> = SmallVec::new();
