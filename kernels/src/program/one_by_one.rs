@@ -144,7 +144,8 @@ impl RowPlan {
             part.is_some_and(|part| part.plan.program().instructions().iter().any(Instruction::is_dear))
         };
         let is_whole = n >= 2 * LANES && n.is_multiple_of(LANES);
-        self.is_machine_code::<T>() && (!is_whole || self.uniform().all.iter().any(is_dear))
+        let is_fast = n < LANES || self.is_at_once::<T>(n);
+        self.is_machine_code::<T>() && is_fast && (!is_whole || self.uniform().all.iter().any(is_dear))
     }
 
     /// Whether one call of machine code computes a stage of several rows of `n` elements.
