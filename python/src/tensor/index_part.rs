@@ -48,6 +48,7 @@ impl Part {
                 Kind::Signed | Kind::Unsigned if index.ndim() == 0 => {
                     Ok(Part::Integer(index.cast(DType::I64)?.item()?))
                 }
+                Kind::Signed | Kind::Unsigned if index.dtype() == DType::I64 => Ok(Part::Indices(index.clone())),
                 Kind::Signed | Kind::Unsigned => Ok(Part::Indices(index.cast(DType::I64)?)),
                 _ if index.numel() == 0 && object.is_instance_of::<PyList>() => {
                     Ok(Part::Indices(index.cast(DType::I64)?))
