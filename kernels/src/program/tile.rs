@@ -220,7 +220,7 @@ impl Plan {
         outputs: &[*mut u8],
         steps: &[isize],
     ) {
-        if self.has_loop_over_rows::<T>(n) && self.is_aligned::<T>(outputs, &steps[inputs.len()..]) {
+        if rows > 0 && self.has_loop_over_rows::<T>(n) && self.is_aligned::<T>(outputs, &steps[inputs.len()..]) {
             let mut ins: SmallVec<[*mut u8; 8]> = inputs.iter().map(|place| place.cast_mut()).collect();
             let mut outs: SmallVec<[*mut u8; 4]> = outputs.into();
             let mut strides = SmallVec::<[isize; 24]>::from_elem(0, OverRows::OPERANDS);

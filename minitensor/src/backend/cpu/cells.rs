@@ -120,7 +120,7 @@ pub fn run(
     let is_special = of_halves.is_none() && !is_table && (is_side_by_side || are_few || has_half_rows);
     let row = given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
     let is_more = of_halves.is_none() && !is_table && cells * row >= FEWEST_STORED;
-    let may_be_faster = is_more && is_of_rows;
+    let may_be_faster = is_more && is_of_rows && !sums_any;
     let may_reduce =
         is_more && op.outputs.iter().all(|output| output.core == Core::Scalar) && !given().any(|o| o.packed);
     let work: usize = given().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
