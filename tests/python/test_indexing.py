@@ -144,3 +144,20 @@ def test_iteration_yields_rows_and_in_finds_values():
     assert [r.tolist() for r in mt.Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
     assert 3 in mt.Tensor([[1, 2], [3, 4]])
     assert 5 not in mt.Tensor([1])
+
+
+@pytest.mark.parametrize("of", [lambda a: a, mt.asarray, mt.Tensor], ids=["array", "shared", "tensor"])
+def test_an_index_may_change_after_it_was_used(of):
+    places = np.array([2, 0, 1])
+    index = of(places)
+    x = mt.Tensor(np.arange(3.0), requires_grad=True)
+    y = x[index] * mt.Tensor([1.0, 2.0, 3.0])
+    index[...] = 0
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 3.0, 1.0]
+    places[:] = [2, 0, 1]
+    index = of(places)
+    with mt.lazy():
+        z = x.detach()[index]
+        index[...] = 0
+        assert z.tolist() == [2.0, 0.0, 1.0]

@@ -1,5 +1,6 @@
 //! [`Part`]: one part of an index, read from Python.
 
+use minitensor::autograd::is_grad_enabled;
 use minitensor::dtype::Kind;
 use minitensor::error::counted;
 use minitensor::{DType, Error, Tensor};
@@ -27,7 +28,9 @@ pub enum Part {
 }
 
 impl Part {
-    fn read(object: &Bound<'_, PyAny>) -> Result<Part> {
+    /// Reads a part. If a gradient saves it, indices are copied: their memory may be that of an array which changes before the gradient is
+    /// computed.
+    fn read(object: &Bound<'_, PyAny>, is_saved: bool) -> Result<Part> {
         if object.is_none() {
             return Ok(Part::NewAxis);
         }
@@ -48,7 +51,7 @@ impl Part {
                 Kind::Signed | Kind::Unsigned if index.ndim() == 0 => {
                     Ok(Part::Integer(index.cast(DType::I64)?.item()?))
                 }
-                Kind::Signed | Kind::Unsigned if index.dtype() == DType::I64 => Ok(Part::Indices(index.clone())),
+                Kind::Signed if index.dtype() == DType::I64 && !is_saved => Ok(Part::Indices(index)),
                 Kind::Signed | Kind::Unsigned => Ok(Part::Indices(index.cast(DType::I64)?)),
                 _ if index.numel() == 0 && object.is_instance_of::<PyList>() => {
                     Ok(Part::Indices(index.cast(DType::I64)?))
@@ -109,9 +112,10 @@ impl Part {
 
 /// The parts of an index, with full slices for the axes that it doesn't name.
 pub fn parts(tensor: &Tensor, index: &Bound<'_, PyAny>) -> Result<Vec<Part>> {
+    let is_saved = is_grad_enabled() && tensor.requires_grad();
     let mut parts = match index.cast::<PyTuple>() {
-        Ok(tuple) => tuple.iter().map(|o| Part::read(&o)).collect::<Result<Vec<_>>>()?,
-        Err(_) => vec![Part::read(index)?],
+        Ok(tuple) => tuple.iter().map(|o| Part::read(&o, is_saved)).collect::<Result<Vec<_>>>()?,
+        Err(_) => vec![Part::read(index, is_saved)?],
     };
     let taken: usize = parts.iter().map(Part::axes).sum();
     let Some(rest) = tensor.ndim().checked_sub(taken) else {
