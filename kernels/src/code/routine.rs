@@ -103,7 +103,9 @@ impl Routine {
         let lanes = vector_bytes(level) / widest;
         let reductions = &rows.reductions;
         let copies = copies(&lowered, level);
-        let bypasses = stored.contains(&Storage::NonTemporal);
+        let is_past_cache = |k: &usize| outputs[*k] == Output::Number(Storage::NonTemporal);
+        let aligned: SmallVec<[usize; 2]> = (0..outputs.len()).filter(is_past_cache).collect();
+        let bypasses = !aligned.is_empty();
         let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false, bypasses };
         // A row is a multiple of the lanes.
         let even = (1 << copies.ilog2()).min(LANES / lanes);
@@ -148,8 +150,6 @@ impl Routine {
         if slots > MOST_SLOTS {
             return None;
         }
-        let bypasses = |k: &usize| outputs[*k] == Output::Number(Storage::NonTemporal);
-        let aligned = (0..outputs.len()).filter(bypasses).collect();
         let of_outputs = outputs.into_iter().map(|output| Layout::contiguous(output.size(width))).collect();
         let mut layouts = [vec![Layout::default(); inputs], of_outputs];
         for node in &lowered.nodes {

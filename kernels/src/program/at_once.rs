@@ -35,8 +35,7 @@ pub(super) struct RowsCall<'a> {
 impl<'a> Way<'a> {
     /// The way in which a stage is computed for all rows of a block.
     pub fn of<T: Tile + Computed>(stage: &'a Stage, run: &Run<'_, T>) -> Way<'a> {
-        let is_running = stage.reductions.iter().any(|(reduction, ..)| reduction.is_running());
-        if run.n > SECTION || is_running || !stage.functions.is_empty() {
+        if run.n > SECTION || stage.takes_whole_rows() {
             return Way::RowByRow;
         }
         let sums = stage.sums.as_ref().filter(|sums| sums.part.plan.has_loop_over_rows::<T>(run.n));

@@ -139,10 +139,8 @@ impl RowPlan {
     /// Whether machine code is faster than the loops that rustc compiles from the same body, for rows of `n` elements. It is, unless these
     /// loops compute whole blocks, and little more than sums and products: they go through all stages of a row without a call.
     pub fn is_faster_than_compiled<T: Tile>(&self, n: usize) -> bool {
-        let is_dear = |stage: &Stage| {
-            let part = stage.sums.as_ref().map(|sums| &sums.part).or(stage.elements.as_ref());
-            part.is_some_and(|part| part.plan.program().instructions().iter().any(Instruction::is_dear))
-        };
+        let has_dear = |part: &Part| part.plan.program().instructions().iter().any(Instruction::is_dear);
+        let is_dear = |stage: &Stage| stage.pass().is_some_and(has_dear);
         let is_whole = n >= 2 * LANES && n.is_multiple_of(LANES);
         let is_fast = n < LANES || self.is_at_once::<T>(n);
         self.is_machine_code::<T>() && is_fast && (!is_whole || self.uniform().all.iter().any(is_dear))
@@ -150,12 +148,9 @@ impl RowPlan {
 
     /// Whether one call of machine code computes a stage of several rows of `n` elements.
     pub fn is_at_once<T: Tile>(&self, n: usize) -> bool {
-        let has_loop = |stage: &Stage| {
-            let part = stage.sums.as_ref().map(|sums| &sums.part).or(stage.elements.as_ref());
-            part.is_none_or(|part| part.plan.has_loop_over_rows::<T>(n))
-        };
-        let stages = self.uniform();
-        (LANES..=SECTION).contains(&n) && !stages.take_whole_rows() && stages.all.iter().all(has_loop)
+        let has_loop = |part: &Part| part.plan.has_loop_over_rows::<T>(n);
+        let is_one_call = |stage: &Stage| !stage.takes_whole_rows() && stage.pass().is_none_or(has_loop);
+        (LANES..=SECTION).contains(&n) && self.uniform().all.iter().all(is_one_call)
     }
 
     /// The outputs whose memory the first arrays of long rows use, until the last stage replaces their elements. Machine code reads an

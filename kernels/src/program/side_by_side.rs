@@ -296,14 +296,10 @@ impl<T: Computed> Sums<T> {
 
     /// The results of a reduction of at most as many elements as there are lanes.
     fn of_few(&mut self, elements: &[T], n: usize, rows: usize, kind: Reduction) -> &[T] {
-        let mut half = n.next_power_of_two() / 2;
+        let half = n.next_power_of_two() / 2;
         self.total.resize(self.total.len().max(half.max(1) * rows), T::ZERO);
         fold_first(&mut self.total[..half.max(1) * rows], elements, kind);
-        while half > 1 {
-            half /= 2;
-            let (low, high) = self.total.split_at_mut(half * rows);
-            combine(low, &high[..half * rows], kind);
-        }
+        fold(&mut self.total, half, rows, kind);
         &self.total[..rows]
     }
 
@@ -327,12 +323,7 @@ impl<T: Computed> Sums<T> {
     fn end_section(&mut self, rows: usize, lanes: usize) {
         self.results.clear();
         for (kind, total) in self.kinds.iter().zip(self.total.chunks_exact_mut(self.width)) {
-            let mut half = lanes.next_power_of_two() / 2;
-            while half > 0 {
-                let (low, high) = total.split_at_mut(half * rows);
-                combine(low, &high[..half * rows], *kind);
-                half /= 2;
-            }
+            fold(total, lanes.next_power_of_two(), rows, *kind);
             self.results.extend_from_slice(&total[..rows]);
         }
         Sums::identities(&self.kinds, &mut self.total, self.width);
@@ -362,6 +353,16 @@ impl<T: Computed> Sums<T> {
 fn by<T: Computed>(to: &mut [T], x: &[T], kind: Reduction) {
     for (to, x) in to.iter_mut().zip(x) {
         *to = kind.combine(*to, *x);
+    }
+}
+
+/// Combines a power of two of lanes to the first one.
+fn fold<T: Computed>(lanes: &mut [T], count: usize, rows: usize, kind: Reduction) {
+    let mut half = count / 2;
+    while half > 0 {
+        let (low, high) = lanes.split_at_mut(half * rows);
+        combine(low, &high[..half * rows], kind);
+        half /= 2;
     }
 }
 

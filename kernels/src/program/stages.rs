@@ -102,6 +102,16 @@ impl Stage {
         self.reductions.iter().filter(|(reduction, ..)| !reduction.is_running())
     }
 
+    /// The program over its elements, with accumulators if it has any.
+    pub fn pass(&self) -> Option<&Part> {
+        self.sums.as_ref().map(|sums| &sums.part).or(self.elements.as_ref())
+    }
+
+    /// Whether it needs all elements of a row at once.
+    pub fn takes_whole_rows(&self) -> bool {
+        !self.functions.is_empty() || self.reductions.iter().any(|(reduction, ..)| reduction.is_running())
+    }
+
     /// Whether a function takes the rows of a slot.
     fn takes_row(&self, slot: Slot) -> bool {
         self.functions.iter().any(|(_, from, _)| from.contains(&slot))
@@ -229,12 +239,6 @@ impl Stages {
         let positions = is_read(Slot::Positions);
         let lasting = (0..split.arrays).map(|k| lasts(&all, Slot::Array(k))).collect();
         Ok(Stages { all, arrays: split.arrays, lasting, columns: split.columns, results, repeated, reads, positions })
-    }
-
-    /// Whether a stage needs all elements of a row at once.
-    pub fn take_whole_rows(&self) -> bool {
-        let is_running = |stage: &Stage| stage.reductions.iter().any(|(reduction, ..)| reduction.is_running());
-        self.all.iter().any(|stage| !stage.functions.is_empty() || is_running(stage))
     }
 
     /// Whether only one stage goes through the elements of rows, and needs no memory for them.

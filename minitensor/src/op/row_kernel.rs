@@ -115,6 +115,17 @@ impl fmt::Debug for RowKernel {
     }
 }
 
+/// What the plan says about a dtype; false if programs over rows do not run at it.
+macro_rules! of_plan {
+    ($kernel:ident, $dtype:ident, $method:ident($($arg:expr),*)) => {
+        match $dtype {
+            DType::F32 => $kernel.plan.$method::<f32>($($arg),*),
+            DType::F64 => $kernel.plan.$method::<f64>($($arg),*),
+            _ => false,
+        }
+    };
+}
+
 impl RowKernel {
     /// Computes `cells` rows in a dtype.
     ///
@@ -229,29 +240,17 @@ impl RowKernel {
 
     /// Whether the program is machine code at a dtype if the rows are side by side.
     pub fn has_machine_code(&self, dtype: DType) -> bool {
-        match dtype {
-            DType::F32 => self.plan.has_machine_code::<f32>(),
-            DType::F64 => self.plan.has_machine_code::<f64>(),
-            _ => false,
-        }
+        of_plan!(self, dtype, has_machine_code())
     }
 
     /// Whether one call of machine code reduces several rows of `n` elements to numbers.
     pub fn reduces_at_once(&self, dtype: DType, n: usize) -> bool {
-        match dtype {
-            DType::F32 => self.plan.reduces_at_once::<f32>(n),
-            DType::F64 => self.plan.reduces_at_once::<f64>(n),
-            _ => false,
-        }
+        of_plan!(self, dtype, reduces_at_once(n))
     }
 
     /// Whether machine code is faster than loops that rustc compiles from the same body, for rows of `n` elements.
     pub fn is_faster_than_compiled(&self, dtype: DType, n: usize) -> bool {
-        match dtype {
-            DType::F32 => self.plan.is_faster_than_compiled::<f32>(n),
-            DType::F64 => self.plan.is_faster_than_compiled::<f64>(n),
-            _ => false,
-        }
+        of_plan!(self, dtype, is_faster_than_compiled(n))
     }
 
     /// The plan for rows that are stored in these ways, if it is machine code for `f32`. There is a storage for each input and output of

@@ -422,7 +422,7 @@ impl<'a> Space<'a> {
                 } else if k < self.inputs && operand.wanted {
                     let content = Some((first, block.rows, block.columns));
                     if held[k] != content {
-                        // SAFETY: the block is within the space; the slot has room for so many elements of the compute dtype.
+                        // SAFETY: the block is within the space. The slot has room for the elements of a block in the compute dtype.
                         unsafe { operand.transfer(&block, *place, true) }
                         held[k] = content;
                     }
