@@ -18,6 +18,8 @@ mod latex;
 mod one_by_one;
 #[cfg(feature = "engine")]
 mod over_rows;
+#[cfg(feature = "engine")]
+mod plan;
 mod primitive;
 mod reuse;
 mod reverse;
@@ -47,6 +49,8 @@ pub use instruction::{Id, Instruction, ValueType};
 #[cfg(feature = "engine")]
 pub use over_rows::{OverRows, row_by_row};
 #[cfg(feature = "engine")]
+pub use plan::Plan;
+#[cfg(feature = "engine")]
 pub use primitive::Tile;
 pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};
 #[cfg(feature = "engine")]
@@ -57,7 +61,7 @@ pub use split::{Part, Split};
 pub use storage::Storage;
 pub use symbol::{Symbol, SymbolMask};
 #[cfg(feature = "engine")]
-pub use tile::{Plan, TILE};
+pub use tile::TILE;
 pub use verify::Malformed;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
