@@ -10,8 +10,10 @@
 #![warn(missing_docs)]
 
 pub mod cell;
-#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+#[cfg(feature = "engine")]
 pub(crate) mod code;
+#[cfg(feature = "engine")]
+pub mod cuda;
 pub mod indexing;
 mod linalg;
 mod map;

@@ -19,6 +19,7 @@
 
 mod autograd;
 mod bridge;
+mod cuda;
 mod device;
 mod dtype;
 mod error;
@@ -53,6 +54,7 @@ fn install(m: &Bound<'_, PyModule>) -> error::Result<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     runtime::install(m)?;
     dtype::install(m)?;
+    cuda::install(m)?;
     device::install(m)?;
     tensor::install(m)?;
     autograd::install(m)?;

@@ -42,6 +42,8 @@ pub enum Op {
     Subtract,
     Multiply,
     Divide,
+    /// C's `fmod` of floats. No CPU has an instruction for it.
+    Fmod,
     /// The square root of a float.
     Sqrt,
     /// `±(a · b) ± c`, rounded once.

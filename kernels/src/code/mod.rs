@@ -18,23 +18,35 @@
 //! payload of NaN may differ. A program is interpreted on other CPUs, at the baseline, and if it has a function without a
 //! form.
 
+#[cfg(target_arch = "x86_64")]
 mod accumulator;
+#[cfg(target_arch = "x86_64")]
 mod assemble;
+#[cfg(target_arch = "x86_64")]
 mod emit;
+#[cfg(target_arch = "x86_64")]
 mod every_other;
 mod form;
+#[cfg(target_arch = "x86_64")]
 mod halves;
+#[cfg(target_arch = "x86_64")]
 mod lower;
 mod number;
+#[cfg(target_arch = "x86_64")]
 mod registers;
+#[cfg(target_arch = "x86_64")]
 mod routine;
+#[cfg(target_arch = "x86_64")]
 mod rows;
+#[cfg(target_arch = "x86_64")]
 mod tail;
+#[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use form::{Op, Width, push, record};
+pub use form::{Form, Node, Op, Rounding, Width, push, record};
 pub use number::{Condition, Format, Number};
+#[cfg(target_arch = "x86_64")]
 pub use routine::Routine;
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

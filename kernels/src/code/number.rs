@@ -105,6 +105,7 @@ macro_rules! operators {
 }
 operators! {
     Add add Number<N> Add; Sub sub Number<N> Subtract; Mul mul Number<N> Multiply; Div div Number<N> Divide;
+    Rem rem Number<N> Fmod;
     Add add Bits<N> AddInt; Sub sub Bits<N> SubtractInt; Mul mul Bits<N> MultiplyInt;
     BitAnd bitand Bits<N> And; BitOr bitor Bits<N> Or; BitXor bitxor Bits<N> Xor;
 }
@@ -119,14 +120,6 @@ macro_rules! assignments {
     )*};
 }
 assignments! { AddAssign add_assign +; SubAssign sub_assign -; MulAssign mul_assign *; DivAssign div_assign /; }
-
-/// No CPU has an instruction for it.
-impl<N: Format> Rem for Number<N> {
-    type Output = Self;
-    fn rem(self, _: Self) -> Self {
-        self.refused()
-    }
-}
 
 /// The sign.
 fn sign<N: Format>() -> Bits<N> {

@@ -2,7 +2,7 @@
 //!
 //! Integers wrap and never panic. Floats follow the special cases of the Array API and, where it defines none, NumPy.
 
-#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+#[cfg(feature = "engine")]
 use crate::code::Number;
 use crate::math::binary::{Binary, Word};
 use crate::math::{double, single};
@@ -418,7 +418,7 @@ macro_rules! float {
 }
 float!(f32, f32, single, special::digamma_f32, special::polygamma_f32);
 float!(f64, f64, double, special::digamma, special::polygamma);
-#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+#[cfg(feature = "engine")]
 float!(Number<f32>, f32, single, Number::refused, Number::refused_order);
-#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+#[cfg(feature = "engine")]
 float!(Number<f64>, f64, double, Number::refused, Number::refused_order);

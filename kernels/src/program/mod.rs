@@ -191,7 +191,7 @@ impl Program {
     }
 
     /// Like [`Program::at`], but `instead` may return another value for an instruction, computed from earlier values.
-    fn at_but<T: Scalar>(
+    pub(crate) fn at_but<T: Scalar>(
         &self,
         inputs: &[T],
         uniforms: &[T],

@@ -278,7 +278,7 @@ macro_rules! floats {
 floats! { impl[S: Float] crate::Dual<S>; }
 #[cfg(feature = "engine")]
 floats! { impl[] f32; impl[] f64; }
-#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+#[cfg(feature = "engine")]
 floats! { impl[] crate::code::Number<f32>; impl[] crate::code::Number<f64>; }
 
 #[cfg(feature = "engine")]

@@ -54,6 +54,9 @@ where
         };
         Some(values?.iter().map(node).collect())
     })?;
+    if form.nodes.iter().any(|node| node.op == Op::Fmod) {
+        return None;
+    }
     let identities: Vec<u64> = plan.rows.reductions.iter().map(|(r, _)| r.identity::<N>().bits()).collect();
     Routine::new(form, program.inputs.len(), &plan.storage[1], &plan.rows, &identities, N::WIDTH, level)
 }

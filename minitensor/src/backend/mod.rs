@@ -4,7 +4,9 @@
 mod arrays;
 pub(crate) mod composite;
 pub(crate) mod cpu;
+pub mod cuda;
 mod decompose;
+pub mod programs;
 pub(crate) mod shapes;
 mod wanted;
 
@@ -12,5 +14,5 @@ pub(crate) use arrays::{SelectedKernel, infer as infer_arrays, run as run_arrays
 pub(crate) use decompose::run as decompose;
 pub(crate) use shapes::CallShapes;
 
-pub use crate::tensor::allocator::{Allocator, Backend, register};
+pub use crate::tensor::allocator::{Allocator, Backend, BackendEntry, register, synchronize};
 pub(crate) use wanted::Wanted;

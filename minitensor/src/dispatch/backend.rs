@@ -93,7 +93,10 @@ pub fn compute(
         _ if device == Device::Meta => backend::infer_arrays(&call, dtypes, shapes),
         _ => match SelectedKernel::new(op, device.kind(), dtypes) {
             Some(selected) => backend::run_arrays(&selected, &call, dtypes, device, shapes, wanted),
-            None => backend::decompose(&call, dtypes, device, shapes),
+            None => match backend::programs::run(&call, dtypes, device, shapes, wanted)? {
+                Some(outputs) => Ok(outputs),
+                None => backend::decompose(&call, dtypes, device, shapes),
+            },
         },
     }
 }

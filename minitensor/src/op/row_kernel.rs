@@ -248,6 +248,29 @@ impl RowKernel {
         of_plan!(self, dtype, reduces_at_once(n))
     }
 
+    /// What the arguments of the program are.
+    pub fn arguments(&self) -> &ProgramArguments {
+        &self.arguments
+    }
+
+    /// Whether each output is a row.
+    pub fn gives(&self) -> &[bool] {
+        &self.gives
+    }
+
+    /// Whether each output is the sum over all rows, because it has no batch.
+    pub fn shared(&self) -> &[bool] {
+        &self.shared
+    }
+
+    /// An error if not all positions in rows of `n` elements are numbers of a dtype, and the op takes or gives positions.
+    pub fn check_positions(&self, n: usize, dtype: DType) -> Result<()> {
+        self.gives_positions.iter().chain(&self.names).try_for_each(|name| match dtype {
+            DType::F64 => check_positions::<f64>(n, name),
+            _ => check_positions::<f32>(n, name),
+        })
+    }
+
     /// Whether machine code is faster than loops that rustc compiles from the same body, for rows of `n` elements.
     pub fn is_faster_than_compiled(&self, dtype: DType, n: usize) -> bool {
         of_plan!(self, dtype, is_faster_than_compiled(n))

@@ -1,9 +1,13 @@
 //! The memory of devices: [`Allocator`], and the registered kinds of devices.
 
 use std::ptr::NonNull;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
+use minitensor_kernels::Const;
+
+use super::Tensor;
 use super::device::{Device, DeviceKind};
+use crate::backend::programs::{Elements, ProgramCall, RowsOfCall};
 use crate::error::{Error, Result};
 
 /// The memory of one device.
@@ -37,6 +41,11 @@ pub unsafe trait Allocator: Send + Sync {
     fn stream(&self) -> *mut std::ffi::c_void {
         std::ptr::null_mut()
     }
+
+    /// Waits for all that this thread has submitted, and returns the error of a kernel that found one.
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A kind of device.
@@ -45,7 +54,41 @@ pub trait Backend: Send + Sync {
     fn kind(&self) -> DeviceKind;
     /// The memory of each device of this machine.
     fn devices(&self) -> &[&'static dyn Allocator];
+
+    /// Why there are no devices.
+    fn why_absent(&self) -> String {
+        "this machine has none".into()
+    }
+
+    /// Whether it computes programs by code that it compiles for them. Otherwise each of their steps is a call of an op.
+    fn compiles_programs(&self) -> bool {
+        false
+    }
+
+    /// Computes a program over elements, or returns false if it does not compile the program.
+    fn run_elements(&self, _call: &ProgramCall<'_>, _arguments: &Elements<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Computes a program over rows, or returns false if it does not compile the program.
+    fn run_rows(&self, _call: &ProgramCall<'_>, _arguments: &RowsOfCall<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Copies elements between tensors of the same shape on one device, and converts them, or returns false if it does not.
+    fn copy(&self, _from: &Tensor, _to: &Tensor) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Fills a tensor with a number, or returns false if it does not.
+    fn fill(&self, _tensor: &Tensor, _value: Const) -> Result<bool> {
+        Ok(false)
+    }
 }
+
+/// The entry by which a crate adds a backend.
+pub struct BackendEntry(pub &'static dyn Backend);
+inventory::collect!(BackendEntry);
 
 /// The registered backends, by the number of their kind.
 static BACKENDS: [OnceLock<&'static dyn Backend>; 32] = [const { OnceLock::new() }; 32];
@@ -63,14 +106,40 @@ pub fn register(backend: &'static dyn Backend) -> Result<()> {
     }
 }
 
+/// Registers the backends of linked crates, once.
+fn link() {
+    static LINKED: Once = Once::new();
+    LINKED.call_once(|| {
+        for BackendEntry(backend) in inventory::iter::<BackendEntry> {
+            // A plugin may have registered the kind before.
+            let _ = register(*backend);
+        }
+    });
+}
+
+/// The backend of a kind of device; `None` for the CPU.
+#[inline]
+pub(crate) fn backend(kind: DeviceKind) -> Option<&'static dyn Backend> {
+    BACKENDS[kind.number()].get().copied()
+}
+
 /// The memory of the devices of a kind, other than the CPU.
 fn devices(kind: DeviceKind) -> &'static [&'static dyn Allocator] {
-    BACKENDS[kind.number()].get().map_or(&[], |backend| backend.devices())
+    backend(kind).map_or(&[], |backend| backend.devices())
 }
 
 /// The number of devices of a kind.
 fn count(kind: DeviceKind) -> usize {
     if kind == DeviceKind::Cpu || kind == DeviceKind::Meta { 1 } else { devices(kind).len() }
+}
+
+/// Waits until a device has computed what this thread submitted. The CPU computes at once.
+///
+/// # Errors
+/// The error of a call that the device found while it computed.
+pub fn synchronize(device: Device) -> Result<()> {
+    let computes_at_once = matches!(device.kind(), DeviceKind::Cpu | DeviceKind::Meta);
+    if computes_at_once { Ok(()) } else { allocator(device)?.synchronize() }
 }
 
 /// The memory of a device.
@@ -84,6 +153,7 @@ impl Device {
     /// # Errors
     /// If this process has no such device.
     pub fn parse(name: &str) -> Result<Device> {
+        link();
         let (kind, text) = name.split_once(':').unwrap_or((name, "0"));
         let index = text.parse().ok().filter(|index: &u32| index.to_string() == text);
         let found = DeviceKind::find(kind).zip(index).map(|(kind, index)| Device::new(kind, index));
@@ -97,16 +167,21 @@ impl Device {
 
     /// The devices that this process can use.
     pub fn all() -> Vec<Device> {
+        link();
         DeviceKind::all().flat_map(|kind| (0..count(kind)).map(move |index| Device::new(kind, index as u32))).collect()
     }
 }
 
 #[cold]
 fn unknown(name: &str) -> Error {
-    if name.split(':').next() == Some("cuda") {
-        return Error::runtime(format!(
-            "device '{name}' is not available: this build of minitensor runs on the CPU; use device='cpu'"
-        ));
+    let kind = name.split(':').next().and_then(DeviceKind::find);
+    if let Some(backend) = kind.and_then(backend) {
+        let why = match backend.devices().len() {
+            0 => backend.why_absent(),
+            1 => format!("this machine has one device of this kind, '{}'", backend.kind().name()),
+            count => format!("this machine has {count} devices of this kind, from 0"),
+        };
+        return Error::runtime(format!("device '{name}' is not available: {why}; use device='cpu'"));
     }
     let all: Vec<String> = Device::all().iter().map(|device| format!("'{device}'")).collect();
     let (last, others) = all.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use minitensor_kernels::{Cast, Const};
 use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, ShapeBuilder};
 
+use super::allocator::backend;
 use super::{Buffer, Device, Shape, Strides, Tensor};
 use crate::dtype::{DType, Kind, Scalar};
 use crate::error::{Error, Result, counted};
@@ -54,6 +55,11 @@ impl Tensor {
 
     /// Fills the tensor with one value. It does not increment the version; the caller does.
     pub(crate) fn fill(&self, value: Const) -> Result<()> {
+        if let Some(backend) = backend(self.device().kind())
+            && backend.fill(self, value)?
+        {
+            return Ok(());
+        }
         with_dtype!(self.dtype(), T => {
             let value = constant::<T>(value);
             if self.device() != Device::Cpu {

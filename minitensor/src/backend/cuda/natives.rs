@@ -1,0 +1,212 @@
+//! Ops whose definitions are loops of the CPU, in CUDA C. Most are one expression for each element.
+
+use std::sync::Arc;
+
+use minitensor_kernels::cuda::Source;
+
+use super::CUDA;
+use crate::attr::Attr;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::{ArrayKernel, KernelCall, KernelEntry, Kernels};
+use crate::tensor::Tensor;
+
+/// The threads of a block.
+const THREADS: u32 = 256;
+/// Definitions that these kernels share.
+const SHARED: &str = include_str!("natives.cu");
+
+/// The C type of elements.
+#[derive(Clone, Copy)]
+pub(super) enum Elements {
+    /// They are only copied: an unsigned integer of their size.
+    Bits,
+    /// They are computed with.
+    Numbers,
+}
+
+/// A field of the argument of a kernel.
+pub(super) enum Field<'a> {
+    Number(i64),
+    /// The address of the elements of a tensor, which is made contiguous.
+    Elements(&'a Tensor),
+    /// The address of the indices of a tensor.
+    Index(&'a Tensor),
+    /// The address of the status, which a kernel sets if an index is out of range.
+    Status,
+}
+use Field::{Elements as E, Index, Number as N, Status};
+
+fn c_type(dtype: DType, elements: Elements) -> Option<&'static str> {
+    match elements {
+        Elements::Numbers => super::type_of(dtype).map(|t| t.name()),
+        Elements::Bits => match dtype.size() {
+            1 => Some("u8"),
+            2 => Some("u16"),
+            4 => Some("u32"),
+            8 => Some("u64"),
+            _ => None,
+        },
+    }
+}
+
+/// Runs a kernel: `fields` are those of its argument, with their names; the last is the output. `count` threads run `body`.
+pub(super) fn run(
+    call: &KernelCall<'_>,
+    elements: Elements,
+    count: usize,
+    fields: &[(&str, Field<'_>)],
+    body: &str,
+) -> Result<()> {
+    let (Some(x), Some(out)) = (call.inputs[0], call.outputs[0]) else { return Ok(()) };
+    let device = CUDA.device(out.device().index())?;
+    let none =
+        || Error::not_implemented(format!("op '{}' has no kernel for {} on device 'cuda'", call.op.name, x.dtype()));
+    let c_type = c_type(x.dtype(), elements).ok_or_else(none)?;
+    let (mut declared, mut argument, mut kept) = (String::from("i64 all; "), vec![count as u64], Vec::new());
+    for (name, field) in fields {
+        let (c, value) = match field {
+            Field::Number(value) => ("i64 ".to_owned(), *value as u64),
+            Field::Status => ("u64 *".to_owned(), device.status()? as u64),
+            Field::Elements(t) | Field::Index(t) => {
+                let t = t.contiguous()?;
+                let address = t.data_ptr().expose_provenance() as u64;
+                kept.push(t);
+                let is_index = matches!(field, Field::Index(_));
+                (format!("{} *", if is_index { "i64" } else { c_type }), address)
+            }
+        };
+        declared += &format!("{c}{name}; ");
+        argument.push(value);
+    }
+    argument.push(out.data_ptr().expose_provenance() as u64);
+    let result = super::type_of(out.dtype()).filter(|_| out.dtype() != x.dtype()).map_or(c_type, |t| t.name());
+    let text = format!(
+        "#define T {c_type}\n{SHARED}\ntypedef struct {{ {declared}{result} *out; }} Arguments;\n\
+         KERNEL({THREADS}) {{ EACH(i, a.all) {{ {body} }} }}\n"
+    );
+    if count == 0 {
+        return Ok(());
+    }
+    let function = device.load(Source { text, threads: THREADS })?;
+    let blocks = count.div_ceil(THREADS as usize).min(1 << 20) as u32;
+    // SAFETY: the argument has the fields of the kernel. The tensors are contiguous, and are freed after the kernel has run, since they
+    // are freed on its stream.
+    unsafe { device.driver().launch(function, blocks, THREADS, &argument, device.stream()) }
+}
+
+/// The size of a tensor along its last axis.
+fn last(t: &Tensor) -> i64 {
+    t.shape().last().map_or(1, |n| *n as i64)
+}
+
+fn input<'a>(call: &KernelCall<'a>, k: usize) -> Result<&'a Tensor> {
+    call.inputs[k].ok_or_else(|| Error::runtime(format!("op '{}' needs its input {k}", call.op.name)))
+}
+
+fn output<'a>(call: &KernelCall<'a>, k: usize) -> Result<&'a Tensor> {
+    call.outputs[k].ok_or_else(|| Error::runtime(format!("op '{}' needs its output {k}", call.op.name)))
+}
+
+fn integer(call: &KernelCall<'_>, k: usize) -> i64 {
+    if let Attr::Int(value) = call.attrs[k] { value } else { 0 }
+}
+
+fn gather(call: &KernelCall<'_>) -> Result<()> {
+    let (x, index) = (input(call, 0)?, input(call, 1)?);
+    let fields = [("n", N(last(x))), ("m", N(last(index))), ("status", Status), ("x", E(x)), ("index", Index(index))];
+    let body = "a.out[i] = a.x[i / a.m * a.n + wrapped(a.index[i], a.n, a.status)];";
+    run(call, Elements::Bits, index.numel(), &fields, body)
+}
+
+fn scatter(call: &KernelCall<'_>) -> Result<()> {
+    let (x, index, out) = (input(call, 0)?, input(call, 1)?, output(call, 0)?);
+    let fields = [("n", N(last(out))), ("m", N(last(index))), ("status", Status), ("x", E(x)), ("index", Index(index))];
+    let body = "ADD(&a.out[i / a.m * a.n + wrapped(a.index[i], a.n, a.status)], a.x[i]);";
+    run(call, Elements::Numbers, index.numel(), &fields, body)
+}
+
+fn take_rows(call: &KernelCall<'_>) -> Result<()> {
+    let (table, index) = (input(call, 0)?, input(call, 1)?);
+    let fields = [
+        ("rows", N(table.shape()[0] as i64)),
+        ("width", N(last(table))),
+        ("status", Status),
+        ("x", E(table)),
+        ("index", Index(index)),
+    ];
+    let body = "a.out[i] = a.x[wrapped(a.index[i / a.width], a.rows, a.status) * a.width + i % a.width];";
+    run(call, Elements::Bits, output(call, 0)?.numel(), &fields, body)
+}
+
+fn scatter_rows(call: &KernelCall<'_>) -> Result<()> {
+    let (x, index, out) = (input(call, 0)?, input(call, 1)?, output(call, 0)?);
+    let fields = [
+        ("rows", N(out.shape()[0] as i64)),
+        ("width", N(last(x))),
+        ("status", Status),
+        ("x", E(x)),
+        ("index", Index(index)),
+    ];
+    let body = "ADD(&a.out[wrapped(a.index[i / a.width], a.rows, a.status) * a.width + i % a.width], a.x[i]);";
+    run(call, Elements::Numbers, x.numel(), &fields, body)
+}
+
+fn wrap(call: &KernelCall<'_>) -> Result<()> {
+    let index = input(call, 0)?;
+    let fields = [("size", N(integer(call, 0))), ("status", Status), ("index", Index(index))];
+    run(call, Elements::Numbers, index.numel(), &fields, "a.out[i] = wrapped(a.index[i], a.size, a.status);")
+}
+
+fn one_hot(call: &KernelCall<'_>) -> Result<()> {
+    let index = input(call, 0)?;
+    let fields = [("classes", N(integer(call, 0))), ("status", Status), ("index", Index(index))];
+    let body = "a.out[i * a.classes + position(a.index[i], a.classes, a.status)] = 1;";
+    run(call, Elements::Numbers, index.numel(), &fields, body)
+}
+
+fn triangle(call: &KernelCall<'_>, is_kept: &str) -> Result<()> {
+    let x = input(call, 0)?;
+    let rows = x.shape()[x.ndim() - 2] as i64;
+    let fields = [("rows", N(rows)), ("columns", N(last(x))), ("k", N(integer(call, 0))), ("x", E(x))];
+    let body = format!("i64 row = i / a.columns % a.rows, column = i % a.columns; if ({is_kept}) a.out[i] = a.x[i];");
+    run(call, Elements::Bits, x.numel(), &fields, &body)
+}
+
+fn tril(call: &KernelCall<'_>) -> Result<()> {
+    triangle(call, "column - row <= a.k")
+}
+
+fn triu(call: &KernelCall<'_>) -> Result<()> {
+    triangle(call, "column - row >= a.k")
+}
+
+/// The dtypes of numbers that are added by atomic instructions.
+const ADDED: &[DType] = &[DType::F32, DType::F64, DType::I32, DType::I64, DType::U32, DType::U64];
+/// All dtypes, as they are in memory.
+const ANY: &[DType] = &[];
+
+fn kernels(dtypes: &[DType], run: fn(&KernelCall<'_>) -> Result<()>) -> Kernels {
+    let run: ArrayKernel = Arc::new(run);
+    Kernels::Arrays(match dtypes {
+        [] => vec![(vec![], run)],
+        dtypes => dtypes.iter().map(|dtype| (vec![*dtype], run.clone())).collect(),
+    })
+}
+
+macro_rules! natives {
+    ($($name:literal $dtypes:ident $run:path;)*) => {$(
+        inventory::submit! { KernelEntry { op: $name, device: "cuda", kernels: || kernels($dtypes, $run) } }
+    )*};
+}
+natives! {
+    "linalg::matrix_product" ANY super::matmul::multiply;
+    "gather" ANY gather;
+    "scatter" ADDED scatter;
+    "indexing::take_rows" ANY take_rows;
+    "scatter_rows" ADDED scatter_rows;
+    "indexing::wrap" ANY wrap;
+    "one_hot" ANY one_hot;
+    "tril" ANY tril;
+    "triu" ANY triu;
+}
