@@ -2,8 +2,12 @@
 
 mod toy;
 
+use std::ptr::NonNull;
+use std::sync::Arc;
+
 use minitensor::autograd::{Options, backward};
 use minitensor::kernels::{Float, Row};
+use minitensor::tensor::Buffer;
 use minitensor::testing::{GradCheck, Sample, gradcheck, opcheck};
 use minitensor::{DType, Device, ErrorKind, Result, Tensor, registry};
 use minitensor_ops as ops;
@@ -43,6 +47,34 @@ fn tensors_are_created_moved_and_freed() -> Result<()> {
         );
     }
     assert_eq!([toy::bytes(0), toy::bytes(1)], before);
+    Ok(())
+}
+
+#[test]
+fn memory_of_an_external_owner_is_on_its_device() -> Result<()> {
+    let _alone = alone();
+    let owner = Arc::new(on_toy(&[1.0, 2.0, 3.0, 4.0], &[4])?);
+    let before = toy::bytes(0);
+    let lent = |device, writable| -> Result<Tensor> {
+        let data = NonNull::new(owner.data_ptr()).expect("it has elements");
+        // SAFETY: the owner is kept, and its memory has these bytes on the device.
+        let buffer = unsafe { Buffer::foreign_on(device, data, 32, writable, Box::new(owner.clone()))? };
+        // SAFETY: the elements are within the buffer.
+        Ok(unsafe { Tensor::from_parts(Arc::new(buffer.into()), [2, 2].into(), [2, 1][..].into(), 0, DType::F64) })
+    };
+    {
+        let x = lent(toy::device(0), true)?;
+        assert_eq!((x.device(), x.data_ptr()), (toy::device(0), owner.data_ptr()));
+        assert_eq!(Arc::strong_count(&owner), 2);
+        // Copies and kernels use the memory in its place.
+        assert_eq!(x.permute_view(&[1, 0])?.to_vec::<f64>()?, [1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(ops::arithmetic::add::call(&x, &x)?.to_vec::<f64>()?, [2.0, 4.0, 6.0, 8.0]);
+        x.copy_from(&Tensor::from_vec(vec![5.0, 6.0, 7.0, 8.0], [2, 2])?)?;
+        assert_eq!(owner.to_vec::<f64>()?, [5.0, 6.0, 7.0, 8.0]);
+        assert!(!lent(toy::device(0), false)?.storage().is_writable());
+    }
+    assert_eq!((Arc::strong_count(&owner), toy::bytes(0)), (1, before));
+    assert!(lent(toy::device(2), true).is_err() && lent(Device::Meta, true).is_err());
     Ok(())
 }
 

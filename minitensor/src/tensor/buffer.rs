@@ -39,6 +39,9 @@ enum Owner {
     Foreign {
         _keep: Box<dyn Any + Send + Sync>,
         writable: bool,
+        device: Device,
+        /// That of the device; `None` for main memory.
+        allocator: Option<&'static dyn Allocator>,
     },
     /// Memory of a [backend](crate::backend).
     Device(Device, &'static dyn Allocator),
@@ -155,18 +158,41 @@ impl Buffer {
         Buffer { data, bytes, owner: Owner::Adopted(keep) }
     }
 
-    /// Memory of an external owner, kept alive by `keep`.
+    /// Main memory of an external owner, kept alive by `keep`.
     ///
     /// # Safety
     /// While `keep` lives, `data` must be valid for reads of `bytes` bytes, and for writes if `writable`. It must be aligned for
     /// the elements that tensors read from it.
     pub unsafe fn foreign(data: NonNull<u8>, bytes: usize, writable: bool, keep: Box<dyn Any + Send + Sync>) -> Buffer {
-        Buffer { data, bytes, owner: Owner::Foreign { _keep: keep, writable } }
+        let owner = Owner::Foreign { _keep: keep, writable, device: Device::Cpu, allocator: None };
+        Buffer { data, bytes, owner }
+    }
+
+    /// Memory of an external owner on a device, kept alive by `keep`.
+    ///
+    /// # Errors
+    /// If this process has no such device, or the device has no memory.
+    ///
+    /// # Safety
+    /// As for [`Buffer::foreign`], but the kernels and the allocator of the device read and write the memory.
+    pub unsafe fn foreign_on(
+        device: Device,
+        data: NonNull<u8>,
+        bytes: usize,
+        writable: bool,
+        keep: Box<dyn Any + Send + Sync>,
+    ) -> Result<Buffer> {
+        let allocator = if device == Device::Cpu { None } else { Some(allocator(device)?) };
+        Ok(Buffer { data, bytes, owner: Owner::Foreign { _keep: keep, writable, device, allocator } })
     }
 
     /// The allocator of the memory, if it is that of a [backend](crate::backend).
     pub(crate) fn allocator(&self) -> Option<&'static dyn Allocator> {
-        if let Owner::Device(_, allocator) = self.owner { Some(allocator) } else { None }
+        match self.owner {
+            Owner::Device(_, allocator) => Some(allocator),
+            Owner::Foreign { allocator, .. } => allocator,
+            _ => None,
+        }
     }
 
     /// A pointer to the first byte; null if the memory has not been provided. Inline memory moves with the buffer, so the
@@ -189,7 +215,7 @@ impl Buffer {
     #[inline]
     pub fn device(&self) -> Device {
         match self.owner {
-            Owner::Device(device, _) => device,
+            Owner::Device(device, _) | Owner::Foreign { device, .. } => device,
             Owner::Meta => Device::Meta,
             _ => Device::Cpu,
         }

@@ -84,12 +84,14 @@ impl Storage {
         Buffer::postponed(bytes).into()
     }
 
-    /// Another storage with the same memory. It counts its changes for itself. `None` if the memory is not provided yet.
+    /// Another storage with the same memory. It counts its changes for itself. `None` if there is no memory, or not yet.
     pub(crate) fn alias(self: &Arc<Storage>) -> Option<Arc<Storage>> {
         let data = NonNull::new(self.data())?;
         // SAFETY: the buffer keeps this storage, which keeps the memory in its place.
-        let buffer = unsafe { Buffer::foreign(data, self.bytes(), self.is_writable(), Box::new(self.clone())) };
-        Some(Arc::new(buffer.into()))
+        let buffer = unsafe {
+            Buffer::foreign_on(self.device(), data, self.bytes(), self.is_writable(), Box::new(self.clone()))
+        };
+        Some(Arc::new(buffer.ok()?.into()))
     }
 
     /// Notes that another library gets the address of the memory.
