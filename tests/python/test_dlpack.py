@@ -58,8 +58,10 @@ def test_a_capsule_is_consumed_once():
 def test_gradients_and_other_devices_raise():
     with pytest.raises(BufferError, match="detach"):
         mt.Tensor([1.0], requires_grad=True).__dlpack__()
-    with pytest.raises(BufferError, match="on the CPU"):
+    with pytest.raises(BufferError, match=r"can only be exported there; pass dl_device=\(1, 0\)"):
         mt.zeros(1).__dlpack__(dl_device=(2, 0))
+    with pytest.raises(BufferError, match="has no stream"):
+        mt.zeros(1).__dlpack__(stream=1)
     with pytest.raises(TypeError, match="__dlpack__"):
         mt.from_dlpack([1])
     assert mt.zeros(1).__dlpack_device__() == (1, 0)
@@ -206,7 +208,9 @@ def test_a_capsule_is_read_as_dlpack_specifies(kind, fields, expected):
         ({"bits": 0}, TypeError, "0 bits"),
         ({"code": 255}, TypeError, "type code 255"),
         ({"code": 3}, TypeError, "type code 3"),
-        ({"device_type": 2}, BufferError, "device of DLPack type 2"),
+        ({"device_type": 2}, BufferError, "device 'cuda:0' of DLPack type 2, but minitensor has no such device here"),
+        ({"device_type": 2, "device_id": -1}, BufferError, "device 'cuda:-1' of DLPack type 2"),
+        ({"device_type": 13}, BufferError, "device of DLPack type 13, but minitensor has no such device here; copy it"),
         ({"device_type": -1}, BufferError, "device of DLPack type -1"),
     ],
 )

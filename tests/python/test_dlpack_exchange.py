@@ -145,7 +145,7 @@ def test_the_allocator_makes_tensors_and_reports_errors():
     made = imported(managed)
     assert (made.shape, made.dtype) == ((2, 3), mt.float32)
     for change, kind, words in (
-        ({"device_type": 2}, b"ValueError", b"device type 2"),
+        ({"device_type": 2}, b"ValueError", b"DLPack type 2"),
         ({"code": 9}, b"TypeError", b"type code 9"),
         ({"ndim": -1}, b"ValueError", b"ndim"),
         ({"shape": None}, b"ValueError", b"null pointer"),

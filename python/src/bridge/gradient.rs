@@ -45,11 +45,12 @@ fn _gradient<'py>(
         _ => results_read(&op).into_iter().map(|is_read| if is_read { kept.next().flatten() } else { None }).collect(),
     };
     let wrt: Vec<&[bool]> = wrt.iter().map(Vec::as_slice).collect();
+    // Without arrays there is no gradient.
+    let library = library.unwrap_or(Library::NumPy);
+    let _stream = library.enter_stream(py, tensors.iter().flatten())?;
     let mut gradients = call::pass(py, name, || functional_gradient(&op, &attrs, &wrt, &tensors, &known))?;
     let inputs: Vec<Tensor> = tensors.into_iter().chain(known).flatten().collect();
     separate(&inputs, &mut gradients)?;
-    // Without arrays there is no gradient.
-    let library = library.unwrap_or(Library::NumPy);
     gradients.into_iter().map(|t| library.array(py, t)).collect()
 }
 

@@ -1,14 +1,15 @@
 //! [`Library`]: the library of an array that is not a tensor of ours.
 
-use minitensor::Tensor;
+use minitensor::{Device, Tensor};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::class::Class;
 use crate::error::Result;
+use crate::runtime::stream::{Entered, Stream, has_streams};
 use crate::tensor::class::PyTensor;
 use crate::tensor::interchange::copy::Copy;
-use crate::tensor::interchange::dlpack;
+use crate::tensor::interchange::dlpack::{self, Order};
 use crate::tensor::interchange::exchange::ExchangeApi;
 use crate::tensor::interchange::ndarray::Api;
 use crate::tensor::interchange::numpy;
@@ -44,7 +45,7 @@ impl Capsules {
     fn tensor(object: &Bound<'_, PyAny>) -> Result<Tensor> {
         let py = object.py();
         let plain = object.call_method0("resolve_conj")?.call_method0("resolve_neg")?;
-        dlpack::consume(&Capsules::get(py)?.export.bind(py).call1((plain,))?)
+        dlpack::consume(&Capsules::get(py)?.export.bind(py).call1((plain,))?, Order::Shared)
     }
 }
 
@@ -86,6 +87,26 @@ impl Library {
             Library::NumPy => numpy::from_numpy(object, copy),
             Library::Exchange(_) | Library::PyTorch => dlpack::import(object, None),
         }
+    }
+
+    /// Makes the library's current stream of the device of the tensors our current one, until the result is dropped: we compute
+    /// in the order of the library, and nothing waits.
+    pub fn enter_stream<'a>(
+        self,
+        py: Python<'_>,
+        tensors: impl IntoIterator<Item = &'a Tensor>,
+    ) -> Result<Option<Entered>> {
+        let device = tensors.into_iter().map(Tensor::device).find(|device| *device != Device::Cpu);
+        let Some(device) = device.filter(|device| has_streams(*device)) else { return Ok(None) };
+        let stream = match self {
+            Library::NumPy => None,
+            Library::Exchange(api) => api.stream(py, device)?,
+            Library::PyTorch => {
+                let stream = py.import("torch.cuda")?.call_method1("current_stream", (device.index(),))?;
+                Some(Stream::new(device, stream.getattr("cuda_stream")?.extract()?))
+            }
+        };
+        Ok(stream.map(Stream::enter))
     }
 
     /// An array of this library over the memory of a tensor.

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use minitensor::op::{Arg, Body, dispatch_at, functional_gradient};
-use minitensor::{DType, Error, ErrorKind, Result, Shape, Tensor};
+use minitensor::{DType, Device, Error, ErrorKind, Result, Shape, Tensor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -252,7 +252,8 @@ unsafe fn tensor(buffer: &Buffer, writable: bool) -> Result<Tensor> {
     let shape: Shape = dims.collect();
     let strides = shape.contiguous_strides();
     // SAFETY: arrays of XLA:CPU are contiguous in row-major order, which the lowering requests. The rest is the contract.
-    unsafe { foreign(buffer.data.cast(), shape, &strides, dtype, writable, Box::new(())) }.map_err(Error::from)
+    unsafe { foreign(Device::Cpu, buffer.data.cast(), shape, &strides, dtype, writable, Box::new(())) }
+        .map_err(Error::from)
 }
 
 fn dtype(number: c_int) -> Result<DType> {

@@ -21,6 +21,7 @@ use super::tensor_arg::{self, TensorArg, TensorArgs, arguments};
 use crate::bridge::library::{self, Library};
 use crate::error::Result;
 use crate::runtime::call;
+use crate::runtime::stream::Entered;
 use crate::tensor::class::PyTensor;
 use crate::tensor::interchange::ndarray::Api;
 use crate::tensor::interchange::number::{self, Number};
@@ -256,27 +257,31 @@ impl Function {
 
     /// A call with tensors and numbers, and perhaps arrays.
     fn run_tensors<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
-        self.returns.wrap(py, self.outputs(py, slots, false)?, slots, |t| tensor_object(py, t))
+        let (outputs, _stream) = self.outputs(py, slots, None)?;
+        self.returns.wrap(py, outputs, slots, |t| tensor_object(py, t))
     }
 
     /// A call with arrays of a library and numbers. Without arrays, the results are tensors.
     fn run_arrays<'py>(&self, py: Python<'py>, slots: &Slots, arrays: &Arrays<'py>) -> Result<Bound<'py, PyAny>> {
         let Some(library) = arrays.library else { return self.run_tensors(py, slots) };
-        self.returns.wrap(py, self.outputs(py, slots, true)?, slots, |t| arrays.wrap(library.array(py, t)?))
+        let (outputs, _stream) = self.outputs(py, slots, Some(library))?;
+        self.returns.wrap(py, outputs, slots, |t| arrays.wrap(library.array(py, t)?))
     }
 
-    /// The outputs of a call; `of_arrays` if they become arrays.
-    fn outputs(&self, py: Python<'_>, slots: &Slots, of_arrays: bool) -> Result<Outputs> {
+    /// The outputs of a call. If they become arrays of a library, they are computed on its stream until the second result is
+    /// dropped.
+    fn outputs(&self, py: Python<'_>, slots: &Slots, library: Option<Library>) -> Result<(Outputs, Option<Entered>)> {
         let attrs = self.attrs(py, slots)?;
-        let mut tensors = self.tensors(py, slots, of_arrays)?;
+        let mut tensors = self.tensors(py, slots, library.is_some())?;
         self.check_changes(&tensors)?;
         let owned: SmallVec<[Tensor; 4]> = tensors.iter().filter_map(TensorArg::imported).collect();
+        let stream = library.map_or(Ok(None), |library| library.enter_stream(py, &owned))?;
         let args = arguments(&mut tensors)?;
         let mut outputs = call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?;
         if !owned.is_empty() {
             library::separate(&owned, outputs.as_mut_slice())?;
         }
-        Ok(outputs)
+        Ok((outputs, stream))
     }
 
     /// An error if an array is changed in place by a tensor that requires a gradient: an array has no history.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 
 use minitensor::dtype::Kind;
 use minitensor::graph::{READS_AN_ARRAY, refuse};
-use minitensor::{DType, Error, Shape, Tensor};
+use minitensor::{DType, Device, Error, Shape, Tensor};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -74,7 +74,7 @@ pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
     let shape: Shape = view.shape().into();
     let (first, writable) = (view.buf_ptr().cast::<u8>(), !view.readonly());
     // SAFETY: the exporter guarantees its memory for the lifetime of the view, which the storage owns.
-    unsafe { foreign(first, shape, &strides, dtype, writable, Box::new(view)) }
+    unsafe { foreign(Device::Cpu, first, shape, &strides, dtype, writable, Box::new(view)) }
 }
 
 /// The data that an exported view owns: shape and strides in bytes, which the consumer reads, and the memory.

@@ -12,8 +12,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::dlpack::{self, Array, VERSION, Version, Versioned};
+use super::dlpack::{self, Array, DlDevice, VERSION, Version, Versioned};
 use crate::error::{Exception, Result, catch_panics, panicked};
+use crate::runtime::stream::{Stream, has_streams};
 use crate::tensor::class::PyTensor;
 
 /// The kind and the message of an error, for the caller of an allocator.
@@ -72,7 +73,7 @@ impl ExchangeApi {
 
     /// An array over the memory of a tensor.
     pub fn object<'py>(&self, py: Python<'py>, tensor: Tensor) -> Result<Bound<'py, PyAny>> {
-        let managed = dlpack::lend(tensor);
+        let managed = dlpack::lend(tensor)?;
         let mut object = std::ptr::null_mut();
         // SAFETY: the function takes over the array, and fills in the pointer or sets an exception.
         let status = unsafe { (self.to_object)(managed, &raw mut object) };
@@ -81,6 +82,17 @@ impl ExchangeApi {
         }
         // SAFETY: the object is new.
         Ok(unsafe { Bound::from_owned_ptr(py, object) })
+    }
+
+    /// The stream on which the library computes on a device. `None` if the device has no streams, or the library does not tell.
+    pub fn stream(&self, py: Python<'_>, device: Device) -> Result<Option<Stream>> {
+        let Some(current_stream) = self.current_stream.filter(|_| has_streams(device)) else { return Ok(None) };
+        let (DlDevice { kind, index }, mut stream) = (DlDevice::cuda(device), std::ptr::null_mut());
+        // SAFETY: the function fills in the pointer or sets an exception.
+        match unsafe { current_stream(kind, index, &raw mut stream) } {
+            0 => Ok(Some(Stream::new(device, stream.addr()))),
+            _ => Err(raised(py, "the library has no current stream")),
+        }
     }
 }
 
@@ -99,7 +111,7 @@ pub static OWN: ExchangeApi = ExchangeApi {
     to_object: import,
     // DLPack's sizes and strides are those of a tensor if a pointer has 64 bits.
     view_object: if cfg!(target_pointer_width = "64") { Some(view) } else { None },
-    current_stream: Some(no_stream),
+    current_stream: Some(current_stream),
 };
 
 /// Runs `f` for a caller in C, which holds the interpreter. An error or a panic becomes the current exception.
@@ -127,7 +139,7 @@ unsafe extern "C" fn export(object: *mut ffi::PyObject, out: *mut *mut Versioned
         // SAFETY: the caller passes a live object, and a pointer to write to.
         unsafe {
             let object = Bound::from_borrowed_ptr(py, object);
-            *out = dlpack::lend(exported(&object)?.detach());
+            *out = dlpack::lend(exported(&object)?.detach())?;
         }
         Ok(())
     })
@@ -159,7 +171,7 @@ unsafe extern "C" fn view(object: *mut ffi::PyObject, out: *mut Array) -> c_int 
                 .into());
             }
             let sizes = tensor.shape().as_ptr().cast_mut().cast();
-            out.write(Array::new(tensor, sizes, tensor.strides().as_ptr().cast_mut().cast()));
+            out.write(Array::new(tensor, DlDevice::of(tensor)?, sizes, tensor.strides().as_ptr().cast_mut().cast()));
         }
         Ok(())
     })
@@ -174,14 +186,14 @@ unsafe extern "C" fn allocate(
 ) -> c_int {
     // SAFETY: the caller passes a valid structure.
     let made = catch_panics("the DLPack exchange", || unsafe {
-        let (dtype, shape) = (*prototype).cpu_prototype()?;
-        Tensor::empty(shape, dtype, Device::Cpu)
+        let (dtype, shape, device) = (*prototype).prototype()?;
+        dlpack::lend(Tensor::empty(shape, dtype, device)?)
     });
     // SAFETY: the caller passes a pointer to write to, and a function for errors.
     unsafe {
         match made {
-            Ok(tensor) => {
-                *out = dlpack::lend(tensor);
+            Ok(managed) => {
+                *out = managed;
                 0
             }
             Err(error) => {
@@ -207,9 +219,11 @@ fn report(error: &Error, f: impl FnOnce(*const c_char, *const c_char)) {
 }
 
 /// `DLPackCurrentWorkStream`: a CPU has none.
-unsafe extern "C" fn no_stream(_device_type: c_int, _device_id: c_int, out: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn current_stream(kind: c_int, index: c_int, out: *mut *mut c_void) -> c_int {
+    let stream = DlDevice { kind, index }.find().and_then(Stream::current);
+    let number = stream.map_or(0, Stream::number);
     // SAFETY: the caller passes a pointer to write to.
-    unsafe { out.write(std::ptr::null_mut()) };
+    unsafe { out.write(std::ptr::without_provenance_mut(number)) };
     0
 }
 

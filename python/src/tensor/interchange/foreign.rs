@@ -4,16 +4,17 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use minitensor::tensor::Buffer;
-use minitensor::{DType, Error, Shape, Tensor};
+use minitensor::{DType, Device, Error, Shape, Tensor};
 
 use crate::error::Result;
 
-/// A tensor over foreign memory.
+/// A tensor over foreign memory of a device.
 ///
 /// # Safety
 /// Every element that shape and strides (in elements) reach from `first` is readable, and writable if `writable` is
 /// true, for the lifetime of `keep`.
 pub unsafe fn foreign(
+    device: Device,
     first: *mut u8,
     shape: Shape,
     strides: &[isize],
@@ -24,7 +25,7 @@ pub unsafe fn foreign(
     let size = dtype.size();
     shape.checked_numel()?;
     if shape.numel() == 0 {
-        return Ok(Tensor::empty(shape, dtype, minitensor::Device::Cpu)?);
+        return Ok(Tensor::empty(shape, dtype, device)?);
     }
     if !(first as usize).is_multiple_of(size.min(8)) {
         return Err(Error::value("the memory is not aligned for its elements; copy the array first").into());
@@ -40,7 +41,7 @@ pub unsafe fn foreign(
     // SAFETY: the pointer isn't null, and the lowest element has an address above 0.
     let start = unsafe { NonNull::new_unchecked(first.wrapping_sub(low * size)) };
     // SAFETY: the range from the lowest to the highest element of the window is valid by the caller's contract.
-    let buffer = unsafe { Buffer::foreign(start, bytes, writable, keep) };
+    let buffer = unsafe { Buffer::foreign_on(device, start, bytes, writable, keep)? };
     // A dimension with one element may have any stride. A stride whose product with the element size overflows is
     // replaced.
     let is_sane = |stride: isize| stride.unsigned_abs() <= isize::MAX as usize / 2 / size;

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int, c_long, c_void};
 
 use minitensor::graph::{READS_AN_ARRAY, refuse};
-use minitensor::{DType, Error, Tensor};
+use minitensor::{DType, Device, Error, Tensor};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -181,7 +181,7 @@ impl Api {
         }
         let keep = Box::new(object.clone().unbind());
         // SAFETY: the array guarantees its memory, and the tensor keeps the array.
-        unsafe { foreign(fields.data, shape, &strides, dtype, is_writable, keep) }.map(Some)
+        unsafe { foreign(Device::Cpu, fields.data, shape, &strides, dtype, is_writable, keep) }.map(Some)
     }
 
     /// The tensor whose memory an array is a view of.
