@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._minitensor import _array_function, _gradient, _op_identity
+from .._minitensor import _array_function, _gradient, _has_cuda, _op_identity
 from . import batching, decomposition, shapes
 from .definition import Definition, given, in_schema
 from .function import make_function
@@ -26,7 +26,7 @@ from .recording import (
 from .selection import Selection, Tensors
 
 #: The dispatch keys of devices and layouts that have no kernels of minitensor.
-_ELSEWHERE = ("CUDA", "MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
+_ELSEWHERE = ("MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
 
 
 class Op:
@@ -92,10 +92,15 @@ class Op:
         tags = [torch.Tag.pt2_compliant_tag]
         self.library.define(name + schema, tags=tags)
         qualified = f"{self.library.ns}::{name}"
-        # Without tensors, a call has no device.
-        self.library.impl(name, kernel, "CPU" if self.definition.inputs else "CompositeExplicitAutograd")
-        for key in _ELSEWHERE if self.definition.inputs else ():
-            self.library.impl(name, functools.partial(self._compute_elsewhere, decomposition), key)
+        if self.definition.inputs:
+            elsewhere = functools.partial(self._compute_elsewhere, decomposition)
+            self.library.impl(name, kernel, "CPU")
+            self.library.impl(name, functools.partial(self._compute_on_cuda, kernel, elsewhere), "CUDA")
+            for key in _ELSEWHERE:
+                self.library.impl(name, elsewhere, key)
+        else:
+            # Without tensors, a call has no device.
+            self.library.impl(name, kernel, "CompositeExplicitAutograd")
         torch.library.register_fake(qualified, fake, lib=self.library)
         if self.definition.mutated is None:
             torch.library.register_vmap(qualified, batch, lib=self.library)
@@ -130,6 +135,11 @@ class Op:
             return results
         return results[0] if len(results) == 1 else tuple(results)
 
+    @staticmethod
+    def _compute_on_cuda(kernel: Callable[..., Any], elsewhere: Callable[..., Any], *args: Any) -> Any:
+        """The kernel of CUDA. That of the CPU computes on the device of its arguments, if minitensor has it."""
+        return (kernel if _has_cuda() else elsewhere)(*args)
+
     def _compute_elsewhere(self, decomposition: Callable[..., Any], *args: Any) -> Any:
         """The kernel of other devices and layouts: the decomposition, if there is one for the call."""
         tensors = [t for arg in args for t in (arg if isinstance(arg, list) else [arg]) if isinstance(t, torch.Tensor)]
@@ -138,9 +148,14 @@ class Op:
             if found is not NotImplemented:
                 return found
         kinds = " and ".join(sorted({f"{t.layout} {t.dtype} on '{t.device}'" for t in tensors}))
+        if _has_cuda():
+            devices, missing = "devices 'cpu' and 'cuda'", ""
+        else:
+            devices = "device 'cpu'"
+            missing = "; minitensor has no CUDA device here" if any(t.is_cuda for t in tensors) else ""
         raise NotImplementedError(
-            f"op '{self.definition.name}' computes such tensors on the device 'cpu' only, with the layout "
-            f"torch.strided, got {kinds}; convert them with .to_dense(), or copy them with .cpu()"
+            f"op '{self.definition.name}' computes such tensors on the {devices} only, with the layout "
+            f"torch.strided, got {kinds}{missing}; convert them with .to_dense(), or copy them with .cpu()"
         )
 
     # Its gradient.

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+from .._minitensor import _has_cuda
+
 _grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
 _transforms = torch._C._functorch.peek_interpreter_stack
@@ -44,12 +46,14 @@ def need_gradient(tensors: Iterable[Tensor | None]) -> bool:
 
 
 def are_plain(tensors: Iterable[Tensor | None]) -> bool:
-    """Whether the memory of tensors has their values."""
+    """Whether kernels of minitensor read the tensors: their memory has their values, on a device of minitensor."""
     for t in tensors:
         if t is None:
             continue
         kind = type(t)
-        if (kind is not Tensor and kind is not Parameter) or not t.is_cpu or t.layout is not _strided:
+        if (kind is not Tensor and kind is not Parameter) or t.layout is not _strided:
+            return False
+        if not (t.is_cpu or (t.is_cuda and _has_cuda())):
             return False
         if t.is_neg() or t.is_conj():
             return False
