@@ -38,6 +38,7 @@ const CHECKS: &[Check] = &[
     }),
     ("docs", "docs, in Python", |line| pytest(line, "tests/docs", &[])),
     ("python", "pytest", |line| pytest(line, "tests/python", &[])),
+    ("cuda", "CUDA, or its emulation", |line| pytest(line, "tests/cuda", &[])),
     ("python", "SIMD levels", levels::test),
     ("portability", "aarch64 Linux", portability::test),
     ("portability", "Apple silicon", |line| portability::check(line, "aarch64-apple-darwin")),
@@ -75,7 +76,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         };
     }
     // The Python checks use the installed package.
-    let needs_wheel = ["lint", "docs", "python"].into_iter().any(wanted);
+    let needs_wheel = ["lint", "docs", "python", "cuda"].into_iter().any(wanted);
     let chosen: Vec<&Check> = CHECKS
         .iter()
         .filter(|(part, ..)| if part.is_empty() { needs_wheel } else { wanted(part) })

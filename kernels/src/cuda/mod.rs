@@ -17,7 +17,7 @@ mod rows;
 
 pub use elements::{ElementKernel, Inner, Operand};
 pub use lines::Type;
-pub use rows::{RowKernel, RowOutput, RowShape};
+pub use rows::{RowInput, RowKernel, RowOutput, RowShape};
 
 /// The definitions that precede each kernel.
 pub const PRELUDE: &str = include_str!("prelude.cu");

@@ -20,10 +20,19 @@ pub struct RowShape {
     pub vector: u32,
     /// The elements of a row that a thread keeps in registers, a multiple of `vector`; 0 if it reads them again for each reduction.
     pub items: u32,
-    /// Whether several blocks compute a row: each a section, with one kernel for each reduction that the next ones need. Then `items` is 0.
+    /// Whether several blocks compute a row: each a section of neighbours or, unless rows are beside each other, every so many elements, with one kernel for each reduction that the next ones need. Then `items` is 0.
     pub is_split: bool,
     /// Whether neighbouring threads compute neighbouring rows, because elements of a row are not neighbours in memory.
     pub is_beside: bool,
+}
+
+/// An input of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowInput {
+    /// The type of its numbers in memory.
+    pub memory: Type,
+    /// Whether all elements of a row are one number in memory.
+    pub is_single: bool,
 }
 
 /// What an output of a program over rows is.
@@ -60,8 +69,8 @@ pub struct RowKernel {
     pub rank: usize,
     /// The threads.
     pub shape: RowShape,
-    /// The types of the rows that are inputs, in memory.
-    pub inputs: Vec<Option<Type>>,
+    /// The inputs that are rows.
+    pub inputs: Vec<Option<RowInput>>,
     /// The types of the first uniforms in memory, which have one value for each row.
     pub numbers: Vec<Option<Type>>,
     /// How many of the last `numbers` are positions in the row. If there are any, the address of a `u64` follows the sizes, to which the
@@ -185,12 +194,19 @@ impl Writer<'_> {
         let (block, blocks) =
             if is_split { ("BLOCK / a.sections", "BLOCKS / a.sections") } else { ("BLOCK", "BLOCKS") };
         writeln!(self.text, "  const i64 block = {block}, blocks = {blocks};")?;
-        match is_split {
-            true => {
-                writeln!(self.text, "  const i64 section = BLOCK % a.sections, begin = section * a.length;")?;
-                writeln!(self.text, "  const i64 end = least(begin + a.length, a.count);")?;
-            }
-            false => writeln!(self.text, "  const i64 section = 0, begin = 0, end = a.count;")?,
+        let section = if is_split { "BLOCK % a.sections" } else { "0" };
+        writeln!(self.text, "  const i64 section = {section};")?;
+        let width = lanes * kernel.shape.vector;
+        let (begin, end, step) = match (is_split, is_beside) {
+            (false, _) => ("0".to_owned(), "a.count", format!("{width}")),
+            (true, true) => ("section * a.length".to_owned(), "least(begin + a.length, a.count)", format!("{width}")),
+            // Blocks that run at the same time read neighbouring memory.
+            (true, false) => (format!("section * {width}"), "a.count", format!("a.sections * {width}")),
+        };
+        writeln!(self.text, "  const i64 begin = {begin}, end = {end}, step = {step};")?;
+        let has_rows = self.wanted().any(|(_, output)| output.is_row());
+        if is_split && self.stage > 0 && self.reductions_of(self.stage).is_empty() && !has_rows {
+            writeln!(self.text, "  if (section > 0) return;")?;
         }
         writeln!(self.text, "  for (i64 first = block * {rows}; first < a.rows; first += blocks * {rows}) {{")?;
         writeln!(
@@ -198,6 +214,10 @@ impl Writer<'_> {
             "    const int is_row = first + group < a.rows;\n    i64 left = is_row ? first + group : 0;"
         )?;
         self.write_places()?;
+        for (k, input) in kernel.inputs.iter().enumerate().filter(|(_, input)| input.is_some_and(|i| i.is_single)) {
+            let memory = input.map_or("", |input| input.memory.name());
+            writeln!(self.text, "    const {memory} x{k}_one = a.x{k}[x{k}_at];")?;
+        }
         if items > 0 {
             self.write_loads()?;
         }
@@ -238,12 +258,10 @@ impl Writer<'_> {
 
     /// The names of the operands with places of their own, their types, and whether they are rows and outputs.
     fn operands(&self) -> Vec<(String, Type, bool, bool)> {
-        let given = |letter: char, all: &[Option<Type>], is_row: bool| {
-            let all = all.iter().enumerate().filter_map(|(k, memory)| Some((k, (*memory)?)));
-            all.map(|(k, memory)| (format!("{letter}{k}"), memory, is_row, false)).collect::<Vec<_>>()
-        };
-        let mut all = given('x', &self.kernel.inputs, true);
-        all.extend(given('u', &self.kernel.numbers, false));
+        let inputs = self.kernel.inputs.iter().enumerate().filter_map(|(k, input)| Some((k, (*input)?)));
+        let mut all: Vec<_> = inputs.map(|(k, input)| (format!("x{k}"), input.memory, true, false)).collect();
+        let numbers = self.kernel.numbers.iter().enumerate().filter_map(|(k, memory)| Some((k, (*memory)?)));
+        all.extend(numbers.map(|(k, memory)| (format!("u{k}"), memory, false, false)));
         all.extend(self.wanted().filter_map(|(k, output)| match output {
             RowOutput::Row(memory) => Some((format!("y{k}"), memory, true, true)),
             RowOutput::Number(memory) => Some((format!("y{k}"), memory, false, true)),
@@ -292,8 +310,9 @@ impl Writer<'_> {
     /// Loads the elements of rows into registers.
     fn write_loads(&mut self) -> fmt::Result {
         let RowShape { lanes, items, vector, .. } = self.kernel.shape;
-        for (name, memory, ..) in self.operands().into_iter().filter(|(.., is_row, is_output)| *is_row && !is_output) {
-            let memory = memory.name();
+        let inputs = self.kernel.inputs.iter().enumerate().filter_map(|(k, input)| Some((k, (*input)?)));
+        for (k, RowInput { memory, .. }) in inputs.filter(|(_, input)| !input.is_single) {
+            let (name, memory) = (format!("x{k}"), memory.name());
             writeln!(self.text, "    {memory} {name}_kept[{items}];")?;
             writeln!(self.text, "    UNROLL for (int k = 0; k < {}; k++) {{", items / vector)?;
             writeln!(self.text, "      const i64 i = (k * {lanes} + lane) * {vector};")?;
@@ -420,8 +439,8 @@ impl Writer<'_> {
     fn open_loop(&mut self, needed: &[usize], declared: &str) -> fmt::Result {
         let RowShape { lanes, items, vector, is_beside, .. } = self.kernel.shape;
         let is_read = |k: usize| needed.iter().any(|id| self.schedule.lines.all[*id].value == Value::Input(k));
-        let inputs = self.kernel.inputs.iter().enumerate().filter_map(|(k, memory)| Some((k, (*memory)?)));
-        let inputs: Vec<(usize, Type)> = inputs.filter(|(k, _)| is_read(*k)).collect();
+        let inputs = self.kernel.inputs.iter().enumerate().filter_map(|(k, input)| Some((k, (*input)?)));
+        let inputs: Vec<(usize, RowInput)> = inputs.filter(|(k, input)| is_read(*k) && !input.is_single).collect();
         if items > 0 {
             writeln!(self.text, "    UNROLL for (int k = 0; k < {}; k++) {{", items / vector)?;
             writeln!(
@@ -429,10 +448,9 @@ impl Writer<'_> {
                 "      const i64 at = (k * {lanes} + lane) * {vector};\n      if (at >= a.count) continue;"
             )?;
         } else {
-            let step = lanes * vector;
-            writeln!(self.text, "    UNROLL_FEW for (i64 at = begin + lane * {vector}; at < end; at += {step}) {{")?;
-            for (k, memory) in inputs.iter().filter(|_| !is_beside) {
-                let memory = memory.name();
+            writeln!(self.text, "    UNROLL_FEW for (i64 at = begin + lane * {vector}; at < end; at += step) {{")?;
+            for (k, input) in inputs.iter().filter(|_| !is_beside) {
+                let memory = input.memory.name();
                 let from = format!("*(const {memory}x{vector} *)(a.x{k} + x{k}_at + at)");
                 writeln!(self.text, "      const {memory}x{vector} x{k}_all = {from};")?;
             }
@@ -443,9 +461,15 @@ impl Writer<'_> {
             let value = match &line.value {
                 Value::Input(k) => match self.kernel.inputs[*k] {
                     None => "0".into(),
-                    Some(memory) if is_beside => loaded(memory, line, &format!("a.x{k}[x{k}_at + at * a.x{k}_step]")),
-                    Some(memory) if items > 0 => loaded(memory, line, &format!("x{k}_kept[k * {vector} + j]")),
-                    Some(memory) => loaded(memory, line, &format!("x{k}_all.at[j]")),
+                    Some(RowInput { memory, is_single }) => {
+                        let place = match () {
+                            () if is_single => format!("x{k}_one"),
+                            () if is_beside => format!("a.x{k}[x{k}_at + at * a.x{k}_step]"),
+                            () if items > 0 => format!("x{k}_kept[k * {vector} + j]"),
+                            () => format!("x{k}_all.at[j]"),
+                        };
+                        loaded(memory, line, &place)
+                    }
                 },
                 Value::Position => format!("({})(at + j)", line.c_type),
                 Value::Expression(text) => text.clone(),

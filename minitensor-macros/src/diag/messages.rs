@@ -16,7 +16,7 @@ messages! {
     NOT_A_CLAUSE: "expected a clause", "the clauses are {}";
     UNKNOWN_CLAUSE: "unknown clause `{}`", "{}";
     DOUBLED_CLAUSE: "duplicate clause `{}`", "remove one of them";
-    NO_CUDA: "the clause `{}` is not supported yet", "remove it; the op runs on the CPU";
+    NO_CUDA: "the clause `{}` is not supported yet", "remove it; element and row ops have kernels for CUDA without it";
     SINCE_ZERO: "the first version of a package is 1", "write `since = 1`, or remove the clause";
     DOUBLED_ALIAS: "the op already has the name `{}`", "remove the alias";
     NOT_AN_AXIS: "the default axis must be an integer or `None`", "write `axis = -1`, or `axis = None` if the caller may choose several axes or all";

@@ -14,23 +14,28 @@ use crate::precision::{is_wide, stored_dtype};
 use crate::tensor::allocator::allocator;
 use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
-/// A kernel, and the dtypes that it computes in.
+/// A kernel, and the dtypes that it takes and gives.
 pub struct SelectedKernel<'a> {
     kernel: &'a ArrayKernel,
     dtypes: DTypes,
+    gives: DTypes,
 }
 
 impl<'a> SelectedKernel<'a> {
     /// The kernel of an op. Half floats are computed in `float32` by a device without a kernel for them, and within a composite
     /// op.
     pub fn new(op: &'a OpDef, kind: DeviceKind, dtypes: &DTypes) -> Option<SelectedKernel<'a>> {
-        let mut candidates = [dtypes.clone(), dtypes.iter().map(|d| d.compute()).collect()];
+        let compute: DTypes = dtypes.iter().map(|d| d.compute()).collect();
+        let mut candidates = [dtypes.clone(), compute.clone()];
         if is_wide() {
+            if let Some(kernel) = op.kernels_on(kind).find_map(|kernels| kernels.half_array(dtypes)) {
+                return Some(SelectedKernel { kernel, dtypes: dtypes.clone(), gives: compute });
+            }
             candidates.reverse();
         }
         candidates.into_iter().find_map(|dtypes| {
             let kernel = op.kernels_on(kind).find_map(|kernels| kernels.array(&dtypes))?;
-            Some(SelectedKernel { kernel, dtypes })
+            Some(SelectedKernel { kernel, gives: dtypes.clone(), dtypes })
         })
     }
 }
@@ -50,7 +55,7 @@ pub fn run(
     for (cast, given) in in_dtypes(op, call.inputs, &selected.dtypes)?.into_iter().zip(call.inputs) {
         inputs.push(cast.or_else(|| given.cloned()));
     }
-    let outputs = outputs(call, &selected.dtypes, shapes)?;
+    let outputs = outputs(call, &selected.gives, shapes)?;
     // The functions of a plugin take the arrays as they are, and write to all outputs.
     let is_plain = matches!(op.body, Body::Arrays(_));
     let shapes = shapes.filter(|_| !is_plain);

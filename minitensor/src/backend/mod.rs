@@ -14,5 +14,6 @@ pub(crate) use arrays::{SelectedKernel, infer as infer_arrays, run as run_arrays
 pub(crate) use decompose::run as decompose;
 pub(crate) use shapes::CallShapes;
 
+pub(crate) use crate::tensor::allocator::compiles_programs;
 pub use crate::tensor::allocator::{Allocator, Backend, BackendEntry, register, synchronize};
 pub(crate) use wanted::Wanted;

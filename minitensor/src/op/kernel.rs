@@ -89,6 +89,9 @@ pub enum Kernels {
     /// Functions over whole arrays, with the dtypes that each of them takes.
     #[cfg(feature = "engine")]
     Arrays(Vec<(Vec<DType>, ArrayKernel)>),
+    /// Functions over whole arrays of half floats, whose outputs are `float32`.
+    #[cfg(feature = "engine")]
+    HalfArrays(Vec<(Vec<DType>, ArrayKernel)>),
 }
 
 #[cfg(feature = "engine")]
@@ -215,6 +218,12 @@ impl Kernels {
         let Kernels::Arrays(kernels) = self else { return None };
         let takes = |of: &[DType]| of.is_empty() || of == dtypes;
         kernels.iter().find(|(of, _)| takes(of)).map(|(_, kernel)| kernel)
+    }
+
+    /// The function over whole arrays of these dtypes, half floats, whose outputs are `float32`.
+    pub(crate) fn half_array(&self, dtypes: &[DType]) -> Option<&ArrayKernel> {
+        let Kernels::HalfArrays(kernels) = self else { return None };
+        kernels.iter().find(|(of, _)| of == dtypes).map(|(_, kernel)| kernel)
     }
 }
 

@@ -123,6 +123,11 @@ pub(crate) fn backend(kind: DeviceKind) -> Option<&'static dyn Backend> {
     BACKENDS[kind.number()].get().copied()
 }
 
+/// Whether a device computes programs, and not each of their steps.
+pub(crate) fn compiles_programs(device: Device) -> bool {
+    device == Device::Cpu || backend(device.kind()).is_some_and(|backend| backend.compiles_programs())
+}
+
 /// The memory of the devices of a kind, other than the CPU.
 fn devices(kind: DeviceKind) -> &'static [&'static dyn Allocator] {
     backend(kind).map_or(&[], |backend| backend.devices())

@@ -1,13 +1,15 @@
 //! Matrix products, by cuBLAS if it is found.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::layout::{OperandStrides, merge};
-use super::natives::{Elements, Field, run};
+use super::natives::{Elements, Field, Shared, run};
 use super::{CUDA, type_of};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::KernelCall;
+use crate::op::{KernelCall, KernelEntry, Kernels};
 use crate::tensor::Tensor;
 
 /// A matrix in memory, row by row or, transposed, column by column.
@@ -26,8 +28,10 @@ pub struct Matrix {
 /// Products of matrices of one dtype: `out = x y`, where `x` has `m` rows and `k` columns, and `y` has `n` columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
-    /// The dtype of all elements, a floating one.
+    /// The dtype of the elements of the factors, a floating or complex one.
     pub dtype: DType,
+    /// The dtype of those of the results: the same, or `float32` if the factors are half floats.
+    pub gives: DType,
     /// The number of products.
     pub count: usize,
     /// The sizes.
@@ -69,7 +73,8 @@ fn product(x: &Tensor, y: &Tensor, out: &Tensor) -> Option<Product> {
     let sizes_of = [out.shape()[batch], out.shape()[batch + 1], x.shape()[batch + 1]];
     let out_address = out.data_ptr().expose_provenance();
     (sizes.len() == 1).then_some(Product {
-        dtype: out.dtype(),
+        dtype: x.dtype(),
+        gives: out.dtype(),
         count: sizes[0],
         sizes: sizes_of,
         factors,
@@ -98,12 +103,15 @@ pub fn multiply(call: &KernelCall<'_>) -> Result<()> {
         }
     }
     // Half floats are added in float32.
-    if out.dtype() != out.dtype().compute() {
-        let compute = out.dtype().compute();
-        let sum = Tensor::zeros(out.shape().clone(), compute, out.device())?;
+    if x.dtype() != x.dtype().compute() {
+        let compute = x.dtype().compute();
+        let sum = match out.dtype() == compute {
+            true => out.clone(),
+            false => Tensor::zeros(out.shape().clone(), compute, out.device())?,
+        };
         let (x, y) = (x.cast(compute)?, y.cast(compute)?);
         multiply(&KernelCall { inputs: &[Some(&x), Some(&y)], outputs: &[Some(&sum)], ..*call })?;
-        return out.copy_from(&sum);
+        return if out.dtype() == compute { Ok(()) } else { out.copy_from(&sum) };
     }
     let Some(t) = type_of(out.dtype()).map(|t| t.name()) else {
         return Err(Error::not_implemented(format!(
@@ -119,5 +127,13 @@ pub fn multiply(call: &KernelCall<'_>) -> Result<()> {
         "const T *x = a.x + i / a.n * a.k, *y = a.y + i / a.n / a.m * a.k * a.n + i % a.n; T sum = 0; \
          for (i64 j = 0; j < a.k; j++) sum = {t}_add(sum, {t}_multiply(x[j], y[j * a.n])); a.out[i] = sum;"
     );
-    run(call, Elements::Numbers, out.numel(), &fields, &body)
+    run(call, (Shared::Elements, out.numel()), Elements::Numbers, &fields, out, &body)
+}
+
+inventory::submit! {
+    KernelEntry {
+        op: "linalg::matrix_product",
+        device: "cuda",
+        kernels: || Kernels::HalfArrays([DType::F16, DType::Bf16].map(|d| (vec![d], Arc::new(multiply) as _)).into()),
+    }
 }

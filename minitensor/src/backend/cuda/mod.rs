@@ -11,6 +11,7 @@
 //! | `reductions.rs` | reductions whose definitions are loops of the CPU, as such programs |
 //! | `natives.rs` | other ops whose definitions are loops of the CPU, in CUDA C |
 //! | `matmul.rs` | matrix products, by cuBLAS |
+//! | `order.rs` | running sums, and sorting |
 //! | `libraries.rs` | finds NVIDIA's libraries |
 //! | `copy.rs` | copies and constants, which are programs, too |
 
@@ -24,6 +25,7 @@ pub mod libraries;
 mod matmul;
 mod natives;
 mod nvidia;
+mod order;
 mod reductions;
 mod rows;
 

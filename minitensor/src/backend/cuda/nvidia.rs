@@ -127,6 +127,19 @@ impl Drop for Entered {
     }
 }
 
+/// The type of a dtype in cuBLAS.
+fn number_of(dtype: DType) -> Option<blas_sys::cudaDataType_t> {
+    Some(match dtype {
+        DType::F16 => blas_sys::cudaDataType_t::CUDA_R_16F,
+        DType::Bf16 => blas_sys::cudaDataType_t::CUDA_R_16BF,
+        DType::F32 => blas_sys::cudaDataType_t::CUDA_R_32F,
+        DType::F64 => blas_sys::cudaDataType_t::CUDA_R_64F,
+        DType::C64 => blas_sys::cudaDataType_t::CUDA_C_32F,
+        DType::C128 => blas_sys::cudaDataType_t::CUDA_C_64F,
+        _ => return None,
+    })
+}
+
 fn handle(stream: Stream) -> sys::CUstream {
     std::ptr::with_exposed_provenance_mut(stream)
 }
@@ -221,14 +234,10 @@ unsafe impl Driver for Gpu {
 
     unsafe fn multiply(&self, product: &Product, stream: Stream) -> Result<bool> {
         let Some(handle_of_blas) = self.blas()? else { return Ok(false) };
-        let (number, compute) = match product.dtype {
-            DType::F16 => (blas_sys::cudaDataType_t::CUDA_R_16F, blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F),
-            DType::Bf16 => (blas_sys::cudaDataType_t::CUDA_R_16BF, blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F),
-            DType::F32 => (blas_sys::cudaDataType_t::CUDA_R_32F, blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F),
-            DType::F64 => (blas_sys::cudaDataType_t::CUDA_R_64F, blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_64F),
-            DType::C64 => (blas_sys::cudaDataType_t::CUDA_C_32F, blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F),
-            DType::C128 => (blas_sys::cudaDataType_t::CUDA_C_64F, blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_64F),
-            _ => return Ok(false),
+        let [Some(number), Some(result)] = [product.dtype, product.gives].map(number_of) else { return Ok(false) };
+        let compute = match product.dtype {
+            DType::F64 | DType::C128 => blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_64F,
+            _ => blas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
         let size = |n: usize| c_int::try_from(n).ok();
         let [x, y] = product.factors;
@@ -273,7 +282,7 @@ unsafe impl Driver for Gpu {
                 x.step as i64,
                 zero,
                 std::ptr::with_exposed_provenance_mut(product.out),
-                number,
+                result,
                 n,
                 i64::from(m) * i64::from(n),
                 count,

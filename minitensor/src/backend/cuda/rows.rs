@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use minitensor_kernels::Row;
-use minitensor_kernels::cuda::{RowKernel, RowOutput, RowShape};
+use minitensor_kernels::cuda::{RowInput, RowKernel, RowOutput, RowShape};
 use minitensor_kernels::program::Program;
 use smallvec::SmallVec;
 
@@ -26,8 +26,10 @@ const THREADS: usize = 128;
 const MOST_BLOCKS: usize = 1 << 20;
 const SUMMING_BLOCKS: usize = 512;
 /// Long rows are split until there are so many blocks, into sections of at least so many elements.
-const FEWEST_BLOCKS: usize = 256;
-const LEAST_SECTION: usize = 16 * 1024;
+const FEWEST_BLOCKS: usize = 1024;
+const LEAST_SECTION: usize = 8 * 1024;
+/// The threads of a section.
+const SPLIT_LANES: u32 = 256;
 /// The most fields of the argument.
 const MOST_FIELDS: usize = 500;
 
@@ -52,6 +54,11 @@ impl<'a> Operand<'a> {
         let sizes = t.shape().iter().zip(t.strides()).take(own);
         strides.extend(sizes.map(|(size, stride)| if *size == 1 { 0 } else { *stride }));
         Operand { t, batch: strides, step: is_row.then(|| t.strides()[own]) }
+    }
+
+    /// Whether all elements of a row are one number. An output has no such rows.
+    fn is_single(&self) -> bool {
+        self.step == Some(0)
     }
 
     fn address(&self) -> usize {
@@ -83,20 +90,25 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &RowsOfCall<'
     let mut sizes: SmallVec<[usize; 6]> = batch.iter().copied().collect();
     let mut strides: Vec<OperandStrides> = operands.iter().map(|o| o.batch.clone()).collect();
     merge(&mut sizes, &mut strides);
-    let is_beside = count > 1 && operands.iter().any(|o| o.step.is_some_and(|step| step != 1));
+    let is_beside = count > 1 && operands.iter().any(|o| o.step.is_some_and(|step| step != 1 && !o.is_single()));
     let of_rows: Vec<(usize, usize, OperandStrides)> = operands
         .iter()
         .zip(&strides)
         .filter(|(o, _)| o.step.is_some())
-        .map(|(o, s)| (o.address(), o.t.dtype().size(), s.iter().copied().chain([1]).collect()))
+        .map(|(o, s)| {
+            let step = if o.is_single() { 0 } else { 1 };
+            (o.address(), o.t.dtype().size(), s.iter().copied().chain([step]).collect())
+        })
         .collect();
     let of_rows: Vec<(usize, usize, &[isize])> = of_rows.iter().map(|(a, s, strides)| (*a, *s, &strides[..])).collect();
     let vector = if is_beside { 1 } else { vector(count, true, &of_rows) };
     let kept = arguments.inputs.iter().flatten().count() + shared.iter().filter(|(.., is_row)| *is_row).count();
-    let mut shape = if is_beside { beside(count, rows) } else { contiguous(count, vector, kept) };
+    let mut shape = if is_beside { beside(count) } else { contiguous(count, vector, kept) };
     let sections = sections(&shape, count, rows);
     if sections > 1 {
-        shape = RowShape { items: 0, is_split: true, ..shape };
+        let lanes = if is_beside { shape.lanes } else { SPLIT_LANES };
+        let rows = if is_beside { shape.rows } else { 1 };
+        shape = RowShape { lanes, rows, items: 0, is_split: true, ..shape };
     }
     let length = count.div_ceil(sections).next_multiple_of(vector);
     let output = |o: &Option<(Tensor, programs::RowOutput)>| {
@@ -108,18 +120,22 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &RowsOfCall<'
             (false, false) => RowOutput::Number(type_of(t.dtype())?),
         })
     };
+    let input = |t: &Option<Tensor>| {
+        let t = t.as_ref()?;
+        Some(RowInput { memory: type_of(t.dtype())?, is_single: t.strides().last() == Some(&0) })
+    };
     let memory = |t: &Option<Tensor>| t.as_ref().and_then(|t| type_of(t.dtype()));
     let kernel = RowKernel {
         compute,
         rank: sizes.len(),
         shape,
-        inputs: arguments.inputs.iter().map(memory).collect(),
+        inputs: arguments.inputs.iter().map(input).collect(),
         numbers: arguments.numbers.iter().map(memory).collect(),
         positions: arguments.positions,
         outputs: arguments.outputs.iter().map(output).collect(),
     };
     let most = if shared.is_empty() { MOST_BLOCKS } else { SUMMING_BLOCKS };
-    let blocks = rows.div_ceil(shape.rows as usize).min(most / sections);
+    let blocks = rows.div_ceil(shape.rows as usize).min((most / sections).max(1));
     let parts = blocks * shape.rows as usize;
     let reductions = RowKernel::reductions(call.program);
     let partials = match sections {
@@ -217,10 +233,9 @@ fn contiguous(count: usize, vector: usize, kept: usize) -> RowShape {
     }
 }
 
-/// The threads of rows whose elements are not neighbours: 32 rows side by side, and more threads for each if there are few rows.
-fn beside(count: usize, rows: usize) -> RowShape {
-    let wanted = if rows >= 1 << 16 { 8 } else { 32 };
-    let lanes = wanted.min(count.next_power_of_two());
+/// The threads of rows whose elements are not neighbours: 32 rows side by side, and several threads for each.
+fn beside(count: usize) -> RowShape {
+    let lanes = 8.min(count.next_power_of_two());
     RowShape { lanes: lanes as u32, rows: 32, vector: 1, items: 0, is_beside: true, is_split: false }
 }
 

@@ -5,11 +5,12 @@ use minitensor_schema::shape::Dims;
 
 use super::domain::{Domain, Place};
 use crate::attr::{Attr, AttrKind};
+use crate::backend::compiles_programs;
 use crate::dtype::DType;
 use crate::graph::{Call, Graph, Operand, ValueId};
 use crate::op::by_name::names;
 use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, OpName, Role, ShapeRule, gradient};
-use crate::tensor::{Device, Region, Shape};
+use crate::tensor::{Region, Shape};
 
 /// The fewest and the most elements of a row. A longer row has work for several threads.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=1 << 15;
@@ -55,7 +56,7 @@ impl Member {
             && op.inputs.iter().all(|i| i.arity != Arity::Variadic)
             && op.outputs.iter().all(|o| o.role == Role::Returned)
             && call.args.iter().enumerate().all(takes)
-            && call.computes().all(|id| gives(id) && graph.value(id).device == Device::Cpu);
+            && call.computes().all(|id| gives(id) && compiles_programs(graph.value(id).device));
         if !is_plain {
             return None;
         }
@@ -100,7 +101,7 @@ fn view(graph: &Graph, call: &Call) -> Option<Member> {
     };
     let is_plain = is_view && call.is_pure() && call.cut.detached.is_empty() && from.memory == to.memory;
     let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
-    (is_plain && from.device == Device::Cpu).then(|| Member { kind: Kind::View, body: identity(), domain })
+    (is_plain && compiles_programs(from.device)).then(|| Member { kind: Kind::View, body: identity(), domain })
 }
 
 /// A conversion between dtypes that are computed in the same dtype.
@@ -111,7 +112,7 @@ fn cast(graph: &Graph, call: &Call) -> Option<Member> {
     let is_cast = names::ASTYPE.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op)) && from.memory != to.memory;
     let is_plain = is_cast && call.is_pure() && call.cut.detached.is_empty();
     let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
-    (is_plain && from.device == Device::Cpu).then(|| Member { kind: Kind::Elements, body: identity(), domain })
+    (is_plain && compiles_programs(from.device)).then(|| Member { kind: Kind::Elements, body: identity(), domain })
 }
 
 /// The program of a call that returns its argument.
