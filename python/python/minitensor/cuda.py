@@ -1,7 +1,7 @@
 """NVIDIA GPUs, the devices `cuda`.
 
-The NVIDIA driver, its compiler NVRTC and cuBLAS are loaded when the first tensor is created on a GPU. NVRTC and cuBLAS are
-found where the system finds libraries, and in the packages `nvidia-cuda-nvrtc` and `nvidia-cublas`, which PyTorch installs, too.
+The NVIDIA driver, its compiler NVRTC and cuBLAS are loaded when they are first needed. NVRTC and cuBLAS are found where
+the system finds libraries, and in the packages `nvidia-cuda-nvrtc` and `nvidia-cublas`, which PyTorch installs, too.
 """
 
 import sys
@@ -33,8 +33,8 @@ def synchronize(device=None) -> None:
     """Waits until a GPU has computed all calls of this thread.
 
     Raises:
-        IndexError: a call got an index that was out of range. Calls return before the GPU has computed them, so the error is raised
-            here, or when elements are read.
+        IndexError: a call got an index that was out of range. Calls return before the GPU has computed them, so the
+            error is raised here, or when elements are read.
     """
     _minitensor.cuda_synchronize(device)
 
