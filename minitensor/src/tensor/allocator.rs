@@ -180,12 +180,8 @@ impl Device {
 #[cold]
 fn unknown(name: &str) -> Error {
     let kind = name.split(':').next().and_then(DeviceKind::find);
-    if let Some(backend) = kind.and_then(backend) {
-        let why = match backend.devices().len() {
-            0 => backend.why_absent(),
-            1 => format!("this machine has one device of this kind, '{}'", backend.kind().name()),
-            count => format!("this machine has {count} devices of this kind, from 0"),
-        };
+    if let Some(backend) = kind.and_then(backend).filter(|backend| backend.devices().is_empty()) {
+        let why = backend.why_absent();
         return Error::runtime(format!("device '{name}' is not available: {why}; use device='cpu'"));
     }
     let all: Vec<String> = Device::all().iter().map(|device| format!("'{device}'")).collect();

@@ -7,6 +7,7 @@ the system finds libraries, and in the packages `nvidia-cuda-nvrtc` and `nvidia-
 import sys
 
 from . import _minitensor
+from ._minitensor import Device
 
 
 def is_available() -> bool:
@@ -19,17 +20,17 @@ def device_count() -> int:
     return _minitensor.cuda_device_count()
 
 
-def get_device_name(device=None) -> str:
+def get_device_name(device: Device | str | None = None) -> str:
     """Returns the name of a GPU: by default, of the first."""
     return _minitensor.cuda_device_name(device)
 
 
-def mem_get_info(device=None) -> tuple[int, int]:
+def mem_get_info(device: Device | str | None = None) -> tuple[int, int]:
     """Returns the free bytes and all bytes of a GPU's memory."""
     return _minitensor.cuda_memory(device)
 
 
-def synchronize(device=None) -> None:
+def synchronize(device: Device | str | None = None) -> None:
     """Waits until a GPU has computed all calls of this thread.
 
     Raises:
