@@ -57,7 +57,7 @@ impl ElementKernel {
         let lines = Lines::of(program, self.compute, masks)?;
         let mut text = String::new();
         self.write(&lines, program.uniforms().len(), &mut text).ok()?;
-        Some(Source { text, threads: THREADS })
+        Some(Source { text, threads: THREADS, is_split: false })
     }
 
     /// The operands that exist, with the names of their addresses.

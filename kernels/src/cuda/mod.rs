@@ -35,4 +35,6 @@ pub struct Source {
     pub text: String,
     /// The threads of a block.
     pub threads: u32,
+    /// Whether there are as many blocks for each row as the row has sections.
+    pub is_split: bool,
 }

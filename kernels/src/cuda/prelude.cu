@@ -190,8 +190,8 @@ DEVICE i64 position(i64 index, i64 count, u64 *status) {
 #define FLOAT(T)                                                                                                        \
   DEVICE T T##_add(T a, T b) { return a + b; }                                                                            \
   DEVICE T T##_multiply(T a, T b) { return a * b; }                                                                       \
-  DEVICE T T##_maximum(T a, T b) { return b < a || a != a ? a : b; }                                                      \
-  DEVICE T T##_minimum(T a, T b) { return a < b || a != a ? a : b; }
+  DEVICE T T##_maximum(T a, T b) { return (b < a) | (a != a) ? a : b; }                                                      \
+  DEVICE T T##_minimum(T a, T b) { return (a < b) | (a != a) ? a : b; }
 FLOAT(f32) FLOAT(f64)
 
 /* Numbers that are read and written by one instruction. */

@@ -61,8 +61,9 @@ impl Kernel {
     }
 }
 
-/// Kernels that are launched one after the other, with the threads of their blocks. `None` if there are none.
-type Compiled = Option<Arc<[(Function, u32)]>>;
+/// Kernels that are launched one after the other, with the threads of their blocks, and whether rows are split among blocks. `None` if there
+/// are none.
+type Compiled = Option<Arc<[(Function, u32, bool)]>>;
 
 /// The kernels of a program, which is kept, so that no other has its address.
 #[derive(Debug)]
@@ -109,14 +110,22 @@ impl CudaDevice {
         stream(self.index)
     }
 
-    /// Submits the kernel of a program. Returns false if there is none.
+    /// Submits the kernel of a program, with so many blocks or, if rows are split, with so many for each of their sections. Returns false if
+    /// there is none.
     ///
     /// # Safety
     /// The argument is that of the kernel, and refers to memory that it may use.
-    pub unsafe fn run(&self, call: &ProgramCall<'_>, kernel: Kernel, blocks: usize, argument: &[u64]) -> Result<bool> {
+    pub unsafe fn run(
+        &self,
+        call: &ProgramCall<'_>,
+        kernel: Kernel,
+        (blocks, sections): (usize, usize),
+        argument: &[u64],
+    ) -> Result<bool> {
         let Some(compiled) = self.compiled(call, kernel)? else { return Ok(false) };
-        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX >> 1);
-        for (function, threads) in compiled.iter() {
+        for (function, threads, is_split) in compiled.iter() {
+            let blocks = if *is_split { blocks * sections } else { blocks };
+            let blocks = u32::try_from(blocks).unwrap_or(u32::MAX >> 1);
             // SAFETY: by contract.
             unsafe { self.driver.launch(*function, blocks, *threads, argument, self.stream())? };
         }
@@ -129,8 +138,8 @@ impl CudaDevice {
             return Ok(kept.compiled.clone());
         }
         let load = |source: Source| {
-            let threads = source.threads;
-            Ok((self.load(source)?, threads))
+            let (threads, is_split) = (source.threads, source.is_split);
+            Ok((self.load(source)?, threads, is_split))
         };
         let sources = key.1.sources(call.program, call.masks);
         let compiled = sources.map(|all| all.into_iter().map(load).collect::<Result<Arc<[_]>>>()).transpose();

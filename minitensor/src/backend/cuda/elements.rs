@@ -76,7 +76,7 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &Elements<'_>
     }
     let blocks = groups.div_ceil(THREADS).min(MOST_BLOCKS);
     // SAFETY: the argument has the fields of the kernel, which reads and writes the elements of these tensors.
-    unsafe { device.run(call, Kernel::Elements(kernel), blocks, &argument) }
+    unsafe { device.run(call, Kernel::Elements(kernel), (blocks, 1), &argument) }
 }
 
 /// The strides of the operands that are given.

@@ -116,7 +116,7 @@ pub(super) fn run(
     if count == 0 {
         return Ok(());
     }
-    let function = device.load(Source { text, threads: THREADS })?;
+    let function = device.load(Source { text, threads: THREADS, is_split: false })?;
     let blocks = count.div_ceil(threads).min(1 << 20) as u32;
     // SAFETY: the argument has the fields of the kernel. The tensors are contiguous, and are freed after the kernel has run, since they
     // are freed on its stream.

@@ -170,7 +170,7 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &RowsOfCall<'
         return Ok(false);
     }
     // SAFETY: the argument has the fields of the kernel, which reads and writes the elements of these tensors.
-    if !unsafe { device.run(call, Kernel::Rows(kernel), blocks * sections, &argument)? } {
+    if !unsafe { device.run(call, Kernel::Rows(kernel), (blocks, sections), &argument)? } {
         return Ok(false);
     }
     for ((_, t, is_row), sum) in shared.into_iter().zip(&sums) {

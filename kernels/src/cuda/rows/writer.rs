@@ -1,175 +1,30 @@
-//! [`RowKernel`]: the kernel of a program over rows.
+//! [`Writer`]: writes the source of a kernel over rows.
 
 use std::fmt::{self, Write};
 
-use super::Source;
-use super::elements::{float_of, loaded, stored, uniform};
-use super::lines::{Line, Lines, Type, Value, constant};
+use super::schedule::Schedule;
+use super::{RowInput, RowKernel, RowOutput, RowShape};
+use crate::cuda::elements::{float_of, loaded, stored, uniform};
+use crate::cuda::lines::{Line, Type, Value, constant};
 use crate::number::scalar::Const;
-use crate::program::{Instruction, Program};
 use crate::row::Reduction;
 
-/// Which threads compute the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowShape {
-    /// The threads of a row, a power of two.
-    pub lanes: u32,
-    /// The rows that a block computes at a time.
-    pub rows: u32,
-    /// The number of neighbouring elements that a thread reads together. The length of rows is a multiple of it.
-    pub vector: u32,
-    /// The elements of a row that a thread keeps in registers, a multiple of `vector`; 0 if it reads them again for each reduction.
-    pub items: u32,
-    /// Whether several blocks compute a row: each a section of neighbours or, unless rows are beside each other, every so many elements, with one kernel for each reduction that the next ones need. Then `items` is 0.
-    pub is_split: bool,
-    /// Whether neighbouring threads compute neighbouring rows, because elements of a row are not neighbours in memory.
-    pub is_beside: bool,
-}
-
-/// An input of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowInput {
-    /// The type of its numbers in memory.
-    pub memory: Type,
-    /// Whether all elements of a row are one number in memory.
-    pub is_single: bool,
-}
-
-/// What an output of a program over rows is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RowOutput {
-    /// A number for each element.
-    Row(Type),
-    /// A number for each row.
-    Number(Type),
-    /// The sum of the numbers of each element over all rows. The kernel writes partial sums, one row for each row that the grid computes at
-    /// a time, of the type that it computes in.
-    SharedRow,
-    /// The sum of the numbers of all rows, as such partial sums.
-    SharedNumber,
-}
-
-impl RowOutput {
-    fn is_row(self) -> bool {
-        matches!(self, RowOutput::Row(_) | RowOutput::SharedRow)
-    }
-}
-
-/// How a kernel computes rows.
-///
-/// Its argument is a struct of 64-bit fields: the number of rows, their length, and the sizes of the batch dimensions; then for each operand
-/// its address and its strides in elements along these dimensions, followed, for an operand of rows, by its stride along the row. A
-/// shared output has only its address. Then come the other uniforms, by their bits. If rows are split, the address of partial results, the
-/// number of sections and their length precede the operands. There are as many partial results as reductions, rows and sections.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RowKernel {
-    /// The type of the numbers that it computes.
-    pub compute: Type,
-    /// The number of batch dimensions, at least 1.
-    pub rank: usize,
-    /// The threads.
-    pub shape: RowShape,
-    /// The inputs that are rows.
-    pub inputs: Vec<Option<RowInput>>,
-    /// The types of the first uniforms in memory, which have one value for each row.
-    pub numbers: Vec<Option<Type>>,
-    /// How many of the last `numbers` are positions in the row. If there are any, the address of a `u64` follows the sizes, to which the
-    /// kernel writes 1 if a position is out of range.
-    pub positions: usize,
-    /// The outputs that are wanted.
-    pub outputs: Vec<Option<RowOutput>>,
-}
-
-/// A program, and when each line can be computed.
-struct Schedule<'a> {
-    lines: &'a Lines,
-    /// For each line, the number of reductions that must be known, one after the other.
-    levels: Vec<usize>,
-    /// For each line, whether its value differs along the row.
-    is_element: Vec<bool>,
-}
-
-impl Schedule<'_> {
-    fn of(lines: &Lines) -> Schedule<'_> {
-        let mut schedule = Schedule { lines, levels: Vec::new(), is_element: Vec::new() };
-        for line in &lines.all {
-            let operands = || line.operands.iter();
-            let (level, is_element) = match line.value {
-                Value::Reduced(k) => (schedule.levels[lines.reductions[k].1] + 1, false),
-                Value::Input(_) | Value::Position => (0, true),
-                _ => (
-                    operands().map(|id| schedule.levels[*id]).max().unwrap_or(0),
-                    operands().any(|id| schedule.is_element[*id]),
-                ),
-            };
-            schedule.levels.push(level);
-            schedule.is_element.push(is_element);
-        }
-        schedule
-    }
-
-    /// The lines along the row that these need, in order.
-    fn needed(&self, roots: impl Iterator<Item = usize>) -> Vec<usize> {
-        let mut is_needed = vec![false; self.lines.all.len()];
-        roots.for_each(|id| is_needed[id] = self.is_element[id]);
-        for id in (0..is_needed.len()).rev().filter(|id| self.is_element[*id]) {
-            if is_needed[id] {
-                self.lines.all[id].operands.iter().for_each(|id| is_needed[*id] |= self.is_element[*id]);
-            }
-        }
-        (0..is_needed.len()).filter(|id| is_needed[*id]).collect()
-    }
-}
-
-impl RowKernel {
-    /// Its sources for a program whose inputs at the positions `masks` are truth values: kernels that are launched one after the other. `None`
-    /// if there are none.
-    pub fn sources(&self, program: &Program, masks: &[usize]) -> Option<Vec<Source>> {
-        let lines = Lines::of(program, self.compute, masks)?;
-        let schedule = Schedule::of(&lines);
-        // A number for each row must not differ along it.
-        for (output, id) in self.outputs.iter().zip(&lines.outputs) {
-            if output.is_some_and(|output| !output.is_row()) && schedule.is_element[*id] {
-                return None;
-            }
-        }
-        let depth = schedule.levels.iter().copied().max().unwrap_or(0);
-        let stages = if self.shape.is_split { 0 } else { depth }..=depth;
-        let write = |stage: usize| {
-            let mut text = String::new();
-            Writer { kernel: self, schedule: &schedule, stage, text: &mut text }
-                .write(program.uniforms().len())
-                .ok()?;
-            Some(Source { text, threads: self.threads() })
-        };
-        stages.map(write).collect()
-    }
-
-    /// The number of reductions of a program.
-    pub fn reductions(program: &Program) -> usize {
-        program.instructions().iter().filter(|i| matches!(i, Instruction::Reduce(..))).count()
-    }
-
-    /// The threads of a block.
-    pub fn threads(&self) -> u32 {
-        self.shape.lanes * self.shape.rows
-    }
-}
-
-struct Writer<'a> {
-    kernel: &'a RowKernel,
-    schedule: &'a Schedule<'a>,
+/// Writes one kernel.
+pub(super) struct Writer<'a> {
+    pub kernel: &'a RowKernel,
+    pub schedule: &'a Schedule<'a>,
     /// The level that the kernel computes. The reductions of lower ones are known: they are in registers or, if rows are split, partial
     /// results in memory.
-    stage: usize,
-    text: &'a mut String,
+    pub stage: usize,
+    pub text: &'a mut String,
 }
 
 impl Writer<'_> {
-    fn write(mut self, uniforms: usize) -> fmt::Result {
+    /// Writes the kernel of a program with so many uniforms.
+    pub fn write(mut self, uniforms: usize) -> fmt::Result {
         let kernel = self.kernel;
-        let RowShape { lanes, rows, items, is_beside, is_split, .. } = kernel.shape;
-        let number = self.number();
+        let RowShape { lanes, rows, items, is_beside, .. } = kernel.shape;
+        let (number, is_split) = (self.number(), self.is_split());
         self.write_arguments(uniforms)?;
         writeln!(self.text, "KERNEL({}) {{", kernel.threads())?;
         let (lane, group) = match is_beside {
@@ -191,10 +46,10 @@ impl Writer<'_> {
                 false => writeln!(self.text, "  {number} s{k} = 0;")?,
             }
         }
-        let (block, blocks) =
-            if is_split { ("BLOCK / a.sections", "BLOCKS / a.sections") } else { ("BLOCK", "BLOCKS") };
+        let over = if is_split { " / (u32)a.sections" } else { "" };
+        let (block, blocks) = (format!("(u32)BLOCK{over}"), format!("(u32)BLOCKS{over}"));
         writeln!(self.text, "  const i64 block = {block}, blocks = {blocks};")?;
-        let section = if is_split { "BLOCK % a.sections" } else { "0" };
+        let section = if is_split { "(u32)BLOCK % (u32)a.sections" } else { "0" };
         writeln!(self.text, "  const i64 section = {section};")?;
         let width = lanes * kernel.shape.vector;
         let (begin, end, step) = match (is_split, is_beside) {
@@ -204,10 +59,6 @@ impl Writer<'_> {
             (true, false) => (format!("section * {width}"), "a.count", format!("a.sections * {width}")),
         };
         writeln!(self.text, "  const i64 begin = {begin}, end = {end}, step = {step};")?;
-        let has_rows = self.wanted().any(|(_, output)| output.is_row());
-        if is_split && self.stage > 0 && self.reductions_of(self.stage).is_empty() && !has_rows {
-            writeln!(self.text, "  if (section > 0) return;")?;
-        }
         writeln!(self.text, "  for (i64 first = block * {rows}; first < a.rows; first += blocks * {rows}) {{")?;
         writeln!(
             self.text,
@@ -224,7 +75,7 @@ impl Writer<'_> {
         let depth = self.schedule.levels.iter().copied().max().unwrap_or(0);
         for level in 0..=self.stage {
             self.write_numbers(level)?;
-            match is_split && level < self.stage {
+            match kernel.shape.is_split && level < self.stage {
                 true => self.write_known(level)?,
                 false => self.write_reductions(level)?,
             }
@@ -237,6 +88,12 @@ impl Writer<'_> {
             self.write_shared()?;
         }
         writeln!(self.text, "}}")
+    }
+
+    /// Whether each block computes a section. The last kernel of a split program whose outputs are numbers only combines partial results.
+    pub fn is_split(&self) -> bool {
+        let has_rows = self.wanted().any(|(_, output)| output.is_row());
+        self.kernel.shape.is_split && (has_rows || !self.reductions_of(self.stage).is_empty())
     }
 
     /// The C type of numbers.
@@ -369,14 +226,12 @@ impl Writer<'_> {
 
     /// Combines the partial results of all sections.
     fn write_known(&mut self, level: usize) -> fmt::Result {
-        let number = self.number();
+        let (number, lanes) = (self.number(), self.kernel.shape.lanes);
         for (k, reduction, _) in self.reductions_of(level) {
-            let (combine, partial) = (combine(reduction), Self::partial(k, "j"));
-            writeln!(self.text, "    {number} r{k} = {};", Self::partial(k, "0"))?;
-            writeln!(
-                self.text,
-                "    for (i64 j = 1; j < a.sections; j++) r{k} = {number}_{combine}(r{k}, {partial});"
-            )?;
+            let combined = format!("{number}_{}(r{k}, {})", combine(reduction), Self::partial(k, "j"));
+            writeln!(self.text, "    {number} r{k} = {};", self.identity(reduction))?;
+            writeln!(self.text, "    for (i64 j = lane; j < a.sections; j += {lanes}) r{k} = {combined};")?;
+            self.write_combination(k, combine(reduction))?;
         }
         Ok(())
     }
