@@ -148,8 +148,9 @@ unsafe impl Driver for Emulated {
     }
 }
 
-/// The files of a kernel, which are removed when it is loaded.
+/// The files of a kernel, in a folder of their own, which is removed when the kernel is loaded.
 struct Files {
+    folder: PathBuf,
     source: PathBuf,
     library: PathBuf,
 }
@@ -158,14 +159,17 @@ impl Files {
     fn new() -> Result<Files> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("minitensor-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        Ok(Files { source: path.with_extension("c"), library: path.with_extension("so") })
+        let folder = std::env::temp_dir().join(name);
+        // A folder of someone else is not used.
+        std::fs::create_dir(&folder).map_err(|e| {
+            Error::runtime(format!("the emulated device 'cuda' cannot create the folder {}: {e}", folder.display()))
+        })?;
+        Ok(Files { source: folder.join("kernel.c"), library: folder.join("kernel.so"), folder })
     }
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.source);
-        let _ = std::fs::remove_file(&self.library);
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
