@@ -6,7 +6,7 @@ use crate::python::{Environment, VENV, VENV_BRIDGES};
 use crate::step::{Line, Steps, seconds};
 use crate::{Result, cargo, levels, portability, wheel};
 
-pub const PARTS: &str = "[rust|python|lint|docs|portability|--bridges]";
+pub const PARTS: &str = "[rust|python|cuda|lint|docs|portability|--bridges]";
 
 /// The argument for the tests that need other frameworks.
 const BRIDGES: &str = "--bridges";
