@@ -133,6 +133,26 @@ def test_an_index_that_is_out_of_range_is_an_error():
         assert x[mt.Tensor([1, -1]).to("cuda")].shape == (2, 6)
 
 
+def test_an_index_into_nothing_is_an_error_at_once():
+    x, index = mt.ones((4, 5), device="cuda"), mt.zeros((4,), dtype="int64").to("cuda")
+    for f in (
+        lambda: mt.ops.scatter_rows(x, index, 0),
+        lambda: mt.ops.scatter(x, mt.zeros((4, 5), dtype="int64").to("cuda"), 0),
+        lambda: mt.ops.one_hot(index, 0),
+        lambda: mt.ops.gather(x[:, :0], index.reshape((4, 1))),
+        lambda: mt.ops.embedding(x[:0], index),
+    ):
+        with pytest.raises(IndexError, match="out of range for size 0"):
+            f()
+
+
+def test_rows_without_elements():
+    for shape in [(0,), (3, 0), (0, 3)]:
+        x = mt.zeros(shape)
+        both(lambda t: (t.any(), t.all(), mt.ops.count_nonzero(t), t.sum(), t.prod()), x)
+        both(lambda t: (t.any(axis=-1), t.all(axis=-1), t.sum(axis=0), (t > 0).any(axis=0)), x)
+
+
 def test_ops_of_python_and_their_gradients():
     @mt.element_op
     def cuda_smooth(x, y, *, scale: float = 2.0):

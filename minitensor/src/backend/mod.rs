@@ -15,5 +15,5 @@ pub(crate) use decompose::run as decompose;
 pub(crate) use shapes::CallShapes;
 
 pub(crate) use crate::tensor::allocator::compiles_programs;
-pub use crate::tensor::allocator::{Allocator, Backend, BackendEntry, register, synchronize};
+pub use crate::tensor::allocator::{Allocator, Backend, BackendEntry, register, synchronize, wait};
 pub(crate) use wanted::Wanted;

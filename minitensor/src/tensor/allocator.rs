@@ -42,9 +42,14 @@ pub unsafe trait Allocator: Send + Sync {
         std::ptr::null_mut()
     }
 
+    /// Waits for all that this thread has submitted.
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Waits for all that this thread has submitted, and returns the error of a kernel that found one.
     fn synchronize(&self) -> Result<()> {
-        Ok(())
+        self.wait()
     }
 }
 
@@ -136,6 +141,15 @@ fn devices(kind: DeviceKind) -> &'static [&'static dyn Allocator] {
 /// The number of devices of a kind.
 fn count(kind: DeviceKind) -> usize {
     if kind == DeviceKind::Cpu || kind == DeviceKind::Meta { 1 } else { devices(kind).len() }
+}
+
+/// Waits until a device has computed what this thread submitted. Errors that it finds stay for [`synchronize`].
+///
+/// # Errors
+/// If the device fails.
+pub fn wait(device: Device) -> Result<()> {
+    let computes_at_once = matches!(device.kind(), DeviceKind::Cpu | DeviceKind::Meta);
+    if computes_at_once { Ok(()) } else { allocator(device)?.wait() }
 }
 
 /// Waits until a device has computed what this thread submitted. The CPU computes at once.

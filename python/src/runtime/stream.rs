@@ -1,6 +1,6 @@
 //! Streams of CUDA devices. A device runs the calls of a thread on the thread's current stream.
 
-use minitensor::backend::{cuda, synchronize};
+use minitensor::backend::{cuda, wait};
 use minitensor::tensor::DeviceKind;
 use minitensor::{Device, Result};
 use pyo3::prelude::*;
@@ -54,9 +54,9 @@ impl Stream {
     }
 
     /// Waits for all that was submitted to the stream.
-    pub fn synchronize(self) -> Result<()> {
+    pub fn wait(self) -> Result<()> {
         let _entered = self.enter();
-        synchronize(self.device)
+        wait(self.device)
     }
 }
 

@@ -22,6 +22,9 @@ thread_local! {
     static STREAMS: RefCell<Vec<Stream>> = const { RefCell::new(Vec::new()) };
 }
 
+/// More devices than a machine has.
+const MOST_DEVICES: u32 = 1 << 10;
+
 /// Whether no thread has chosen another stream than the default one.
 static IS_DEFAULT: AtomicBool = AtomicBool::new(true);
 
@@ -33,6 +36,9 @@ pub fn stream(index: u32) -> Stream {
 
 /// Chooses the stream of this thread on a device. Returns the one before.
 pub fn set_stream(index: u32, stream: Stream) -> Stream {
+    if index >= MOST_DEVICES {
+        return 0;
+    }
     IS_DEFAULT.fetch_and(stream == 0, Ordering::Relaxed);
     let set = STREAMS.try_with(|streams| {
         let (mut streams, at) = (streams.borrow_mut(), index as usize);
@@ -86,7 +92,7 @@ pub struct CudaDevice {
     /// The streams of blocks that were not allocated on the default stream, by address.
     streams: Mutex<HashMap<usize, Stream>>,
     /// A `u64` of the device that kernels set to 1 if a position is out of range.
-    status: OnceLock<Result<usize>>,
+    status: OnceLock<usize>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -164,18 +170,20 @@ impl CudaDevice {
 
     /// The address of the status.
     pub fn status(&self) -> Result<usize> {
-        let make = || {
-            let block = self.driver.allocate(size_of::<u64>(), 0)?;
-            // SAFETY: the block has these bytes.
-            unsafe { self.driver.zero(block.as_ptr(), size_of::<u64>(), 0)? };
-            Ok(block.as_ptr().addr())
-        };
-        self.status.get_or_init(make).clone()
+        if let Some(status) = self.status.get() {
+            return Ok(*status);
+        }
+        let block = self.driver.allocate(size_of::<u64>(), 0)?;
+        // SAFETY: the block has these bytes.
+        unsafe { self.driver.zero(block.as_ptr(), size_of::<u64>(), 0)? };
+        // Kernels of any stream may use it from now on.
+        self.driver.synchronize(0)?;
+        Ok(*self.status.get_or_init(|| block.as_ptr().expose_provenance()))
     }
 
     /// The error of a kernel that found a position out of range, after those on this thread's stream have run.
     fn check(&self) -> Result<()> {
-        let Some(Ok(status)) = self.status.get() else { return Ok(()) };
+        let Some(status) = self.status.get() else { return Ok(()) };
         let status = std::ptr::with_exposed_provenance_mut::<u8>(*status);
         let mut bytes = [0; size_of::<u64>()];
         // SAFETY: the status has these bytes.
@@ -232,8 +240,12 @@ unsafe impl Allocator for CudaDevice {
         std::ptr::with_exposed_provenance_mut(CudaDevice::stream(self))
     }
 
+    fn wait(&self) -> Result<()> {
+        self.driver.synchronize(CudaDevice::stream(self))
+    }
+
     fn synchronize(&self) -> Result<()> {
-        self.driver.synchronize(CudaDevice::stream(self))?;
+        self.wait()?;
         self.check()
     }
 }

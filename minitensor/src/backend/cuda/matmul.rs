@@ -91,10 +91,13 @@ pub fn multiply(call: &KernelCall<'_>) -> Result<()> {
     }
     let device = CUDA.device(out.device().index())?;
     if out.dtype().is_differentiable() {
-        let all = match product(x, y, out) {
-            Some(product) => Some(product),
-            None => product(&x.contiguous()?, &y.contiguous()?, out),
-        };
+        // The copies live until the product has been submitted.
+        let (mut x, mut y) = (x.clone(), y.clone());
+        let mut all = product(&x, &y, out);
+        if all.is_none() {
+            (x, y) = (x.contiguous()?, y.contiguous()?);
+            all = product(&x, &y, out);
+        }
         if let Some(product) = all
             // SAFETY: the matrices are those of the tensors.
             && unsafe { device.driver().multiply(&product, device.stream())? }

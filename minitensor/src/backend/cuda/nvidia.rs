@@ -93,13 +93,14 @@ impl Gpu {
     /// The handle of cuBLAS; `None` if it is not found.
     fn blas(&self) -> Result<Option<&Mutex<Blas>>> {
         let _entered = self.enter()?;
-        let handle = self.blas.get_or_init(|| {
-            // SAFETY: it only loads the library, by the names of NVIDIA's library.
-            let is_found = libraries::find("cublas", || unsafe { blas_sys::is_culib_present() });
-            let handle = if is_found { blas::create_handle().ok() } else { None };
-            handle.map(|handle| Mutex::new(Blas(handle)))
-        });
-        Ok(handle.as_ref())
+        if let Some(known) = self.blas.get() {
+            return Ok(known.as_ref());
+        }
+        // SAFETY: it only loads the library, by the names of NVIDIA's library.
+        let is_found = libraries::find("cublas", || unsafe { blas_sys::is_culib_present() });
+        let handle = if is_found { Some(blas::create_handle()) } else { None };
+        let handle = handle.transpose().map_err(|e| Error::runtime(format!("cuBLAS cannot start: {e:?}")))?;
+        Ok(self.blas.get_or_init(|| handle.map(|handle| Mutex::new(Blas(handle)))).as_ref())
     }
 
     /// Makes calls of this thread refer to the device, until the result is dropped.

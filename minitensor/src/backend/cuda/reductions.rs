@@ -122,7 +122,7 @@ reductions! {
     "prod" OWN |x| x.reduce(Reduction::Prod);
     "max" OWN_INTEGERS |x| x.max();
     "min" OWN_INTEGERS |x| x.min();
-    "any" WIDE |x| is_true(x).max();
+    "any" WIDE |x| is_true(x).sum();
     "all" WIDE |x| is_true(x).min();
     "count_nonzero" WIDE |x| is_true(x).sum();
     "argmax" WIDE |x| first(x, x.max());

@@ -25,6 +25,8 @@ const THREADS: usize = 128;
 /// The most blocks, and those that compute sums over rows: a fixed number, so that all devices add in the same order.
 const MOST_BLOCKS: usize = 1 << 20;
 const SUMMING_BLOCKS: usize = 512;
+/// The most elements of partial sums.
+const MOST_PARTIAL: usize = 1 << 24;
 /// Long rows are split until there are so many blocks, into sections of at least so many elements.
 const FEWEST_BLOCKS: usize = 1024;
 const LEAST_SECTION: usize = 8 * 1024;
@@ -134,8 +136,12 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &RowsOfCall<'
         positions: arguments.positions,
         outputs: arguments.outputs.iter().map(output).collect(),
     };
+    let sums_rows = shared.iter().any(|(.., is_row)| *is_row);
     let most = if shared.is_empty() { MOST_BLOCKS } else { SUMMING_BLOCKS };
     let blocks = rows.div_ceil(shape.rows as usize).min((most / sections).max(1));
+    // Partial sums take a bounded memory, unless rows are very long.
+    let blocks =
+        if sums_rows { blocks.min((MOST_PARTIAL / (count * shape.rows as usize).max(1)).max(1)) } else { blocks };
     let parts = blocks * shape.rows as usize;
     let reductions = RowKernel::reductions(call.program);
     let partials = match sections {

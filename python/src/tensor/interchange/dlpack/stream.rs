@@ -41,7 +41,7 @@ pub fn hand_over(py: Python<'_>, device: Device, consumer: Option<&Bound<'_, PyA
         }
     };
     if theirs != own {
-        gil::detach(py, || own.synchronize())?;
+        gil::detach(py, || own.wait())?;
     }
     Ok(())
 }
@@ -58,7 +58,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        if let Err(error) = self.0.synchronize() {
+        if let Err(error) = self.0.wait() {
             Python::try_attach(|py| Exception::from(error).0.write_unraisable(py, None));
         }
     }
