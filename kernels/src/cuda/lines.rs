@@ -225,8 +225,7 @@ fn expression(form: &Form, node: &Node) -> String {
             _ => format!("v{id}"),
         }
     };
-    let [x, y, z] = [0, 1, 2].map(|k| move |name: &dyn Fn(usize, Kind) -> String| name(k, Kind::Float));
-    let (x, y, z) = (|| x(&name), || y(&name), || z(&name));
+    let (x, y, z) = (|| name(0, Kind::Float), || name(1, Kind::Float), || name(2, Kind::Float));
     let (a, b) = (|| name(0, Kind::Bits), || name(1, Kind::Bits));
     let suffix = if is_single { "f" } else { "" };
     match node.op {

@@ -20,7 +20,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes the kernel of a program with so many uniforms.
+    /// Writes the kernel. `uniforms` is the number of uniforms of the program.
     pub fn write(mut self, uniforms: usize) -> fmt::Result {
         let kernel = self.kernel;
         let RowShape { lanes, rows, items, is_beside, .. } = kernel.shape;

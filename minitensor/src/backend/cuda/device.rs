@@ -116,8 +116,8 @@ impl CudaDevice {
         stream(self.index)
     }
 
-    /// Submits the kernel of a program, with so many blocks or, if rows are split, with so many for each of their sections. Returns false if
-    /// there is none.
+    /// Submits the kernels of a program. The number of blocks is `blocks`, times `sections` for a kernel that splits rows. Returns false if
+    /// there is no kernel.
     ///
     /// # Safety
     /// The argument is that of the kernel, and refers to memory that it may use.

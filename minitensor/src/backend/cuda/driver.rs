@@ -1,4 +1,4 @@
-//! [`Driver`]: what a device does.
+//! [`Driver`]: the functions of a device that the backend calls.
 
 use std::fmt::Debug;
 use std::ptr::NonNull;
@@ -29,7 +29,7 @@ pub unsafe trait Driver: Send + Sync + Debug {
     /// A block of at least one byte, which calls on the stream may use.
     fn allocate(&self, bytes: usize, stream: Stream) -> Result<NonNull<u8>>;
 
-    /// Frees a block after what was submitted on the stream.
+    /// Frees a block after the calls that were submitted on the stream.
     ///
     /// # Safety
     /// The block is of [`Driver::allocate`], with this size, and is freed once.
@@ -41,7 +41,7 @@ pub unsafe trait Driver: Send + Sync + Debug {
     /// `to` has room for the bytes.
     unsafe fn write(&self, from: &[u8], to: *mut u8, stream: Stream) -> Result<()>;
 
-    /// Copies to main memory, after what was submitted on the stream.
+    /// Copies to main memory, after the calls that were submitted on the stream.
     ///
     /// # Safety
     /// `from` has as many bytes.
@@ -50,13 +50,13 @@ pub unsafe trait Driver: Send + Sync + Debug {
     /// Copies bytes within the device.
     ///
     /// # Safety
-    /// Both have so many bytes.
+    /// Both ranges have this number of bytes, and are within blocks.
     unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize, stream: Stream) -> Result<()>;
 
     /// Fills bytes with 0.
     ///
     /// # Safety
-    /// `to` has so many bytes.
+    /// The range has this number of bytes, and is within a block.
     unsafe fn zero(&self, to: *mut u8, bytes: usize, stream: Stream) -> Result<()>;
 
     /// Compiles a kernel, which stays loaded.
@@ -81,7 +81,7 @@ pub unsafe trait Driver: Send + Sync + Debug {
     /// The matrices are in memory that the kernel may use.
     unsafe fn multiply(&self, product: &Product, stream: Stream) -> Result<bool>;
 
-    /// Makes what is submitted on a stream from now on wait for what was submitted on another before.
+    /// Makes later calls on one stream wait for earlier calls on another.
     fn order(&self, before: Stream, after: Stream) -> Result<()>;
 
     /// Waits for what was submitted on the stream.

@@ -47,12 +47,13 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &Elements<'_>
     let groups: usize = sizes.iter().product();
     let mut all = strides.iter();
     let mut operand = |t: &Option<&Tensor>| {
-        let inner = match all.next_if_given(t)?[last] {
+        let t = (*t)?;
+        let inner = match all.next()?[last] {
             1 => Inner::Contiguous,
             0 => Inner::Single,
             _ => Inner::Strided,
         };
-        Some(Operand { memory: type_of((*t)?.dtype())?, inner })
+        Some(Operand { memory: type_of(t.dtype())?, inner })
     };
     let kernel = ElementKernel {
         compute,
@@ -77,15 +78,4 @@ pub fn run(device: &CudaDevice, call: &ProgramCall<'_>, arguments: &Elements<'_>
     let blocks = groups.div_ceil(THREADS).min(MOST_BLOCKS);
     // SAFETY: the argument has the fields of the kernel, which reads and writes the elements of these tensors.
     unsafe { device.run(call, Kernel::Elements(kernel), (blocks, 1), &argument) }
-}
-
-/// The strides of the operands that are given.
-trait NextIfGiven<'a> {
-    fn next_if_given(&mut self, t: &Option<&Tensor>) -> Option<&'a OperandStrides>;
-}
-
-impl<'a, I: Iterator<Item = &'a OperandStrides>> NextIfGiven<'a> for I {
-    fn next_if_given(&mut self, t: &Option<&Tensor>) -> Option<&'a OperandStrides> {
-        t.and_then(|_| self.next())
-    }
 }
