@@ -516,6 +516,16 @@ def _program(
     name: str, attrs: dict[str, Any], given: Sequence[builtins.bool], wrt: Sequence[builtins.int] | None = None
 ) -> dict[str, Any] | None: ...
 def _row_functions() -> list[tuple[str, str]]: ...
+class _DirectGradient:
+    def __new__(cls, name: str) -> _DirectGradient: ...
+    def compute(
+        self,
+        cotangents: tuple[Any, ...],
+        saved: tuple[Any, ...],
+        needs: tuple[builtins.bool, ...],
+        attrs: dict[str, Any],
+    ) -> tuple[Any, ...]: ...
+
 def _gradient(
     name: str,
     arrays: list[Any],

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .definition import Definition, in_schema, literal
 from .plain import are_plain, is_observed, need_gradient
-from .recording import Call
+from .recording import recorded_directly
 
 if TYPE_CHECKING:
     from .op import Op
@@ -29,11 +29,12 @@ def make_function(op: Op) -> Callable[..., Any]:
     """
     definition, direct = op.definition, op.direct
     inputs, count = definition.inputs, len(definition.inputs)
+    has_attributes = bool(definition.attrs)
     changed = [k for k, i in enumerate(inputs) if i.mutated]
     returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
-    is_simple = not definition.is_variadic and definition.mutated is None
+    is_simple = not definition.is_variadic and definition.mutated is None and not definition.gives_list
     is_differentiable = definition.is_differentiable
-    recorded = op.recorded
+    recorded = recorded_directly(op) if is_simple and is_differentiable else None
     with_tensors = make_numbers(definition)
     signature = make_signature(op)
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
@@ -46,9 +47,9 @@ def make_function(op: Op) -> Callable[..., Any]:
             if are_plain(tensors):
                 if not need_gradient(tensors):
                     return direct(*args, **kwargs)
-                if is_differentiable:
+                if recorded is not None:
                     args = bind(args, kwargs)
-                    return recorded(Call((), args[count:], is_direct=True), None, *args[:count])
+                    return recorded(definition.attributes(args) if has_attributes else {}, *args[:count])
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

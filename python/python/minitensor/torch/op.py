@@ -12,12 +12,10 @@ from .._minitensor import _array_function, _gradient, _has_cuda, _op_identity
 from . import batching, decomposition, shapes
 from .definition import Definition, given, in_schema
 from .function import make_function
-from .plain import are_plain, is_observed
 from .recording import (
     Call,
     below_autograd,
     computation,
-    grad_enabled,
     has_transforms,
     is_recorded,
     recorded,
@@ -224,32 +222,21 @@ class Op:
         ]
         if not any(wanted):
             return [None] * len(needs)
-        orders = [*call.orders, wanted]
-        if call.is_direct and not grad_enabled() and not is_observed() and are_plain(tensors) and are_plain(results):
-            found = iter(self._compute_gradient(tensors, results, orders, call.attributes))
-        else:
-            # The gradient is itself recorded if it will be differentiated.
-            selection = Selection(orders, [t is not None for t in tensors])
-            present = [t for t in tensors if t is not None]
-            attributes = [in_schema(a, value) for a, value in zip(self.definition.attrs, call.attributes, strict=False)]
-            found = iter(self.gradient_op(present, list(results), selection.encode(), *attributes))
+        # The gradient is itself recorded if it will be differentiated.
+        selection = Selection([*call.orders, wanted], [t is not None for t in tensors])
+        present = [t for t in tensors if t is not None]
+        attributes = [in_schema(a, value) for a, value in zip(self.definition.attrs, call.attributes, strict=False)]
+        found = iter(self.gradient_op(present, list(results), selection.encode(), *attributes))
         return [next(found) if w else None for w in wanted]
-
-    def _compute_gradient(
-        self,
-        tensors: Sequence[torch.Tensor | None],
-        results: Sequence[torch.Tensor],
-        orders: Sequence[Sequence[bool]],
-        attributes: Sequence[Any],
-    ) -> list[torch.Tensor]:
-        attrs = dict(given(self.definition.attrs, attributes))
-        return list(_gradient(self.definition.name, list(tensors), attrs, orders, list(results)))
 
     def _gradient_kernel(
         self, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any
     ) -> list[torch.Tensor]:
         selection = Selection.decode(wrt)
-        return self._compute_gradient(selection.complete(tensors), results, selection.orders, attributes)
+        attrs = dict(given(self.definition.attrs, attributes))
+        return list(
+            _gradient(self.definition.name, selection.complete(tensors), attrs, selection.orders, list(results))
+        )
 
     def _fake_gradient(
         self, tensors: list[torch.Tensor], results: list[torch.Tensor], wrt: str, *attributes: Any

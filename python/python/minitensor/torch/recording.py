@@ -11,7 +11,8 @@ from torch._functorch.autograd_function import enable_single_level_autograd_func
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from .plain import need_gradient
+from .._minitensor import _DirectGradient
+from .plain import are_plain, is_observed, need_gradient
 
 if TYPE_CHECKING:
     from .op import Op
@@ -31,15 +32,10 @@ class Call(NamedTuple):
     attributes: Sequence[Any]
     #: The number of known results.
     known: int = 0
-    #: Whether the tensors are plain, so that kernels are called without PyTorch's dispatcher.
-    is_direct: bool = False
 
 
 def recorded(op: Op) -> Callable[..., Any]:
-    """Returns a function that autograd records, of a `Call`, a function that computes it, and its tensors.
-
-    The second argument is None for a direct call.
-    """
+    """Returns a function that autograd records, of a `Call`, a function that computes it, and its tensors."""
     reads_results = any(op.definition.results_read)
 
     class Recorded(_SingleLevelFunction):
@@ -49,9 +45,7 @@ def recorded(op: Op) -> Callable[..., Any]:
             return (ctx._autograd_function_id,)
 
         @staticmethod
-        def forward(call: Call, compute: Callable[[], Any] | None, *tensors: Tensor | None) -> Any:
-            if compute is None:
-                return op._kernel(*tensors, *call.attributes)
+        def forward(call: Call, compute: Callable[[], Any], *tensors: Tensor | None) -> Any:
             found = compute()
             return tuple(found) if isinstance(found, list) else found
 
@@ -97,6 +91,41 @@ def recorded(op: Op) -> Callable[..., Any]:
                 found = op.gradients(gradient, results, [*given, *zeros, *tensors], needs)[: len(zeros)]
             is_single = not call.orders and len(found) == 1 and not op.definition.gives_list
             return found[0] if is_single else tuple(found)
+
+    Recorded.__name__ = Recorded.__qualname__ = op.name
+    apply: Callable[..., Any] = Recorded.apply
+    return apply
+
+
+def recorded_directly(op: Op) -> Callable[..., Any]:
+    """Returns a function that autograd records, of the attributes of a call that need not be observed, and its plain tensors.
+
+    Its kernels are called without PyTorch's dispatcher, and so is the gradient, unless it is recorded or observed.
+    """
+    definition, compute = op.definition, op.direct
+    known = sum(definition.results_read)
+    gradient = _DirectGradient(definition.name).compute
+
+    class Recorded(_SingleLevelFunction):
+        @staticmethod
+        def forward(attributes: dict[str, Any], *tensors: Tensor | None) -> Any:
+            return compute(*tensors, **attributes)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            ctx.attributes, *tensors = inputs
+            if known:
+                tensors = [*definition.read(output), *tensors]
+            ctx.save_for_backward(*tensors)
+            ctx.set_materialize_grads(False)
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            saved, attributes, needs = ctx.saved_tensors, ctx.attributes, ctx.needs_input_grad
+            if not grad_enabled() and not is_observed() and are_plain(cotangents) and are_plain(saved) and op.is_current():
+                return gradient(cotangents, saved, needs, attributes)
+            call = Call((), [attributes.get(a.name) for a in definition.attrs])
+            return (None, *op.gradients(call, saved[:known], [*cotangents, *saved[known:]], needs[1:]))
 
     Recorded.__name__ = Recorded.__qualname__ = op.name
     apply: Callable[..., Any] = Recorded.apply
