@@ -32,11 +32,17 @@ impl Random {
 const NAMES: (&[&str], &[&str]) = (&["a", "b", "c"], &["s", "t", "eps"]);
 const PER_ROW: usize = 2;
 
+/// The number of rows from which on machine code computes rows as a whole, whatever their length.
+const ENOUGH: usize = 1 << 17;
+
 /// The longest rows for which programs use positions as numbers: the reference compares each with each.
 const MOST_COMPARED: usize = 600;
 
-/// A random program for rows of a length, and which of its outputs have one value per element.
-fn random_program(seed: u64, n: usize) -> (Program, Vec<bool>) {
+/// The number of kinds of random values that machine code for whole rows has. The others are functions of whole rows.
+const OF_WHOLE_ROWS: usize = 12;
+
+/// A random program for rows of a length, of some kinds of values, and which of its outputs have one value per element.
+fn random_program(seed: u64, n: usize, kinds: usize) -> (Program, Vec<bool>) {
     let mut random = Random(seed);
     let mut gives = Vec::new();
     let program = Program::write(NAMES.0, NAMES.1, |x, u| {
@@ -49,7 +55,7 @@ fn random_program(seed: u64, n: usize) -> (Program, Vec<bool>) {
         for _ in 0..random.below(24) + 3 {
             let ((a, along), (b, other)) = (all[random.below(all.len())], all[random.below(all.len())]);
             let (c, third) = all[random.below(all.len())];
-            all.push(match random.below(if n <= MOST_COMPARED { 22 } else { 19 }) {
+            all.push(match random.below(if n <= MOST_COMPARED { kinds } else { kinds.min(19) }) {
                 0 => (a + b, along || other),
                 1 => (a - b, along || other),
                 2 => (a * b.tanh(), along || other),
@@ -109,6 +115,7 @@ fn run<T: Tile + Computed>(
     level: Level,
 ) -> Vec<Vec<T>> {
     set_level(level);
+    plan.has_whole_rows::<T>(n, ENOUGH);
     let width = |gives: bool| if gives { n } else { 1 };
     let (size, unchanged) = (size_of::<T>(), lit::<T>(7.5));
     let mut outputs: Vec<Vec<T>> = gives.iter().map(|gives| vec![unchanged; (width(*gives) + 1) * rows]).collect();
@@ -207,7 +214,7 @@ fn a_plan_computes_its_program() {
     for seed in 0..400 {
         let mut random = Random(seed + 1000);
         let (n, rows) = SIZES[random.below(SIZES.len())];
-        let (program, gives) = random_program(seed, n);
+        let (program, gives) = random_program(seed, n, 22);
         outputs::<f32>((&program, &gives), (n, rows), &mut random);
         let (inputs, uniforms, outputs) = outputs::<f64>((&program, &gives), (n, rows), &mut random);
         for row in 0..rows {
@@ -228,6 +235,95 @@ fn a_plan_computes_its_program() {
     }
 }
 
+/// Machine code computes short rows as a whole. All lengths have the bits of the interpreter.
+#[test]
+fn short_rows_have_the_same_bits_as_others() {
+    let _alone = LEVEL.lock();
+    for seed in 0..600 {
+        let mut random = Random(seed + 9000);
+        let n = if seed % 3 == 0 { random.below(64) + 1 } else { random.below(1030) + 1 };
+        let (program, gives) = random_program(seed + 20_000, n, OF_WHOLE_ROWS);
+        let rows = 2048 / n + 1 + random.below(3);
+        outputs::<f32>((&program, &gives), (n, rows), &mut random);
+        outputs::<f64>((&program, &gives), (n, rows), &mut random);
+    }
+}
+
+#[test]
+fn a_sum_of_negative_zeros_is_zero() {
+    let _alone = LEVEL.lock();
+    let program = Program::write(&["x"], &[], |x, _| vec![("y".into(), x[0].sum().into())]);
+    let plan = RowPlan::new(program, &[false], 0, &[]).expect("it is of rows");
+    for (n, level) in (1..130).flat_map(|n| levels().map(move |level| (n, level))) {
+        let rows = 2048 / n + 1;
+        let x = Operand::<f32> { values: vec![-0.0; n * rows], step: n };
+        let outputs = run((&plan, &[false]), (n, rows), &[x], &[], level);
+        assert!(outputs[0].iter().all(|y| y.to_bits() == 0), "{n} at {level:?}");
+    }
+}
+
+/// Outputs that are sums over rows are added row after row.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn sums_over_short_rows_are_added_in_order() {
+    let _alone = LEVEL.lock();
+    let program = Program::write(&["x"], &["w"], |x, w| {
+        let centered = x[0] - x[0].mean();
+        let scaled = centered * (centered.square().mean() + lit(1e-3)).rsqrt() * w[0];
+        vec![
+            ("y".into(), scaled.into()),
+            ("s".into(), (x[0] * scaled).into()),
+            ("t".into(), scaled.maximum(x[0]).sum().into()),
+        ]
+    });
+    fn check<T: Tile + Computed>(program: &Program, n: usize) {
+        let (gives, sums) = ([true, true, false], [false, true, true]);
+        let plan = RowPlan::new(program.clone(), &gives, 0, &[]).expect("it is of rows");
+        let mut random = Random(n as u64);
+        let rows = 2048 / n + 2;
+        let x = Operand::<T> { values: (0..n * rows).map(|_| lit(random.number())).collect(), step: n };
+        let w = Operand::<T> { values: vec![lit(0.75)], step: 0 };
+        for level in levels() {
+            let alone = run(
+                (&plan, &gives),
+                (n, rows),
+                &[Operand { values: x.values.clone(), step: n }],
+                &[Operand { values: w.values.clone(), step: 0 }],
+                level,
+            );
+            let start: T = lit(0.125);
+            let mut got = [vec![lit(0); n * rows], vec![start; n], vec![start; 1]];
+            let step = (n * size_of::<T>()) as isize;
+            plan.has_whole_rows::<T>(n, ENOUGH);
+            let places = [0, 1, 2].map(|k| Rows {
+                data: got[k].as_mut_ptr(),
+                step: if k == 0 { step } else { 0 },
+                is_large: false,
+            });
+            // SAFETY: all operands have these rows.
+            let run = || unsafe { plan.run_whole_rows::<T>(n, rows, &[x.rows()], &[w.rows()], &places, &sums) };
+            // It is assembled once it has been asked for often enough.
+            if !(0..ENOUGH / rows + 1).any(|_| run()) {
+                let is_few = n * size_of::<T>() < 32;
+                assert!(level == Level::Baseline || n >= 256 || is_few, "{n} at {level:?}");
+                continue;
+            }
+            for (k, width) in [(1, n), (2, 1)] {
+                let mut wanted = vec![start; width];
+                for row in alone[k].chunks(width) {
+                    wanted.iter_mut().zip(row).for_each(|(sum, x)| *sum += *x);
+                }
+                assert!(got[k] == wanted, "{n} at {level:?}");
+            }
+            assert!(got[0] == alone[0], "{n} at {level:?}");
+        }
+    }
+    for n in (1..70).chain([100, 128, 200, 509, 512, 513, 575, 576, 640, 1000, 1024, 1025]) {
+        check::<f32>(&program, n);
+        check::<f64>(&program, n);
+    }
+}
+
 /// The bits of a half float that is stored so.
 fn half(x: f32, storage: Storage) -> u16 {
     if storage == Storage::Float16 { f16::from_f32(x).to_bits() } else { bf16::from_f32(x).to_bits() }
@@ -243,12 +339,12 @@ fn number(bits: u16, storage: Storage) -> f32 {
 fn rows_of_half_floats_are_computed_in_single_precision() {
     let _alone = LEVEL.lock();
     const SIZES: [(usize, usize); 9] =
-        [(1, 1), (1, 300), (3, 70), (17, 5), (100, 90), (512, 11), (577, 4), (2048, 3), (140_000, 1)];
+        [(1, 1), (1, 300), (3, 70), (17, 5), (100, 90), (128, 50), (512, 11), (577, 4), (140_000, 1)];
     let mut count = 0;
     for seed in 0..200 {
         let mut random = Random(seed + 5000);
         let (n, rows) = SIZES[random.below(SIZES.len())];
-        let (program, gives) = random_program(seed, n);
+        let (program, gives) = random_program(seed, n, if seed < 100 { 22 } else { OF_WHOLE_ROWS });
         let mut storage = |can_be_half: bool| match random.below(3) {
             1 if can_be_half => Storage::Float16,
             2 if can_be_half => Storage::BFloat16,
@@ -297,6 +393,7 @@ fn rows_of_half_floats_are_computed_in_single_precision() {
                 })
                 .collect();
             let uniforms: Vec<_> = uniforms.iter().map(Operand::rows).collect();
+            plan.has_whole_rows::<f32>(n, ENOUGH);
             // SAFETY: all operands have these rows, which are stored so.
             unsafe { plan.run::<f32>(n, rows, &from, &uniforms, &to) };
             for ((got, expected), storage) in got.iter().zip(&expected).zip(&of_outputs) {
@@ -369,7 +466,7 @@ fn truth_values_are_bytes() {
         vec![("above".into(), x[0].mean().less(x[0]).into()), ("y".into(), (y - y.mean()).into())]
     });
     let plan = RowPlan::new(program, &[true, true], 0, &[1]).expect("it is of rows");
-    for (n, rows) in [(1, 1), (5, 7), (64, 9), (700, 3), (3000, 2)] {
+    for (n, rows) in [(1, 1), (5, 7), (8, 300), (13, 300), (64, 9), (64, 40), (700, 3), (3000, 2)] {
         let mut random = Random(n as u64);
         let x: Vec<f64> = (0..n * rows).map(|_| random.number()).collect();
         for shared in [false, true] {
@@ -377,6 +474,7 @@ fn truth_values_are_bytes() {
             let step = if shared { 0 } else { n };
             for level in levels() {
                 set_level(level);
+                plan.has_whole_rows::<f64>(n, ENOUGH);
                 let (mut above, mut y) = (vec![7u8; n * rows], vec![0.0; n * rows]);
                 let input = |data: *const f64, step: usize| Rows { data, step: step as isize, is_large: false };
                 let output = |data: *mut f64, step: usize| Rows { data, step: step as isize, is_large: false };

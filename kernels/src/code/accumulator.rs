@@ -27,19 +27,19 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// The operation that combines lanes.
-    pub fn op(&self) -> Op {
-        match self.reduction {
-            Reduction::Max => Op::Max,
-            Reduction::Min => Op::Min,
-            Reduction::Prod => Op::Multiply,
-            _ => Op::Add,
-        }
-    }
-
     /// The operation that combines runs. `None` if there are none.
     pub fn runs(&self) -> Option<Op> {
-        Some(self.op()).filter(|op| matches!(op, Op::Add | Op::Multiply))
+        Some(combining(self.reduction)).filter(|op| matches!(op, Op::Add | Op::Multiply))
+    }
+}
+
+/// The operation that combines lanes.
+pub(super) fn combining(reduction: Reduction) -> Op {
+    match reduction {
+        Reduction::Max => Op::Max,
+        Reduction::Min => Op::Min,
+        Reduction::Prod => Op::Multiply,
+        _ => Op::Add,
     }
 }
 

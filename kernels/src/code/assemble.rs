@@ -11,10 +11,13 @@ use iced_x86::{Code, IcedError};
 
 use super::accumulator::{Accumulator, Place};
 use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
-use super::form::{Form, Id, Node, Op, Output, Width};
-use super::registers::{Registers, Value};
+use super::form::{Form, Id, Node, Op, Output};
+use super::registers::Registers;
+use super::row_form::Extent;
 use super::tail::MASKS_FOR_VALUES;
-use super::x86::{Fused, fused, immediate, mask, variants, vector};
+use super::values::Held;
+use super::whole_row::{self, HELPERS, Pass, WholeRow};
+use super::x86::{Fused, fused, immediate, vector};
 use crate::program::Storage;
 use crate::reduce::rows::LANES;
 use crate::runtime::simd::Level;
@@ -27,6 +30,14 @@ pub struct Loop {
     pub slots: usize,
 }
 
+/// What a loop does with a form.
+pub enum Body<'a> {
+    /// It computes elements, and adds to accumulators.
+    Loop(Vec<Accumulator>),
+    /// It computes a row.
+    WholeRow(&'a WholeRow),
+}
+
 /// The loop over a form, whose code begins at `start`. `outputs` says how the outputs are stored. The last of them belong to
 /// the accumulators, whose places are assigned here, and the last of the `inputs` are their values before.
 pub fn assemble(
@@ -36,8 +47,12 @@ pub fn assemble(
     constants: &[i64],
     start: u64,
     inputs: usize,
-    mut accumulators: Vec<Accumulator>,
+    body: Body<'_>,
 ) -> Result<Loop, IcedError> {
+    let (mut accumulators, row) = match body {
+        Body::Loop(accumulators) => (accumulators, None),
+        Body::WholeRow(row) => (vec![], Some(row)),
+    };
     let end = form.nodes.len();
     let mut uses = vec![vec![]; end];
     for (at, node) in form.nodes.iter().enumerate() {
@@ -45,7 +60,8 @@ pub fn assemble(
     }
     form.outputs.iter().enumerate().for_each(|(k, id)| uses[*id as usize].push((end + k) as u32));
     let is_avx512 = shape.level == Level::Avx512;
-    let end_of_vectors = if is_avx512 { TRUTH_HELPER } else { 16 };
+    let helpers = if row.is_some() { HELPERS } else { 0 };
+    let end_of_vectors = if is_avx512 { TRUTH_HELPER } else { 16 } - helpers;
     let block = shape.copies * shape.groups;
     let vectors = accumulators.len() * block;
     let first_kept = if vectors <= end_of_vectors / 2 { end_of_vectors - vectors } else { end_of_vectors };
@@ -67,11 +83,25 @@ pub fn assemble(
         vectors: Registers::new(0, first_kept),
         first_accumulator: inputs - accumulators.len(),
         // K0 stands for no mask.
-        masks: Registers::new(1, if shape.has_tail { MASKS_FOR_VALUES } else { 8 }),
+        masks: Registers::new(
+            1,
+            match row {
+                Some(_) => whole_row::MASKS_FOR_VALUES,
+                None if shape.has_tail => MASKS_FOR_VALUES,
+                None => 8,
+            },
+        ),
+        extents: match row {
+            Some(_) => Extent::of(form),
+            None => form.nodes.iter().map(|node| extent_in_loop(node.op)).collect(),
+        },
+        is_number: false,
+        reduced: vec![],
+        pass: Pass::default(),
         places: vec![Held::default(); end * shape.copies],
         slots: vec![true; 1 + taken],
         vacated: vec![],
-        emitter: Emitter::new(shape, constants, start, &accumulators),
+        emitter: Emitter::new(shape, constants, start, &accumulators, row),
     };
     let input = |node: &Node| match node.op {
         Op::Input(k, _) | Op::Test(k) => Some(k as usize),
@@ -86,8 +116,13 @@ pub fn assemble(
         }
     }
     assembler.emitter.begin(&read, first_output)?;
-    assembler.block(outputs, shape.groups)?;
-    assembler.emitter.end_blocks()?;
+    match row {
+        Some(row) => assembler.whole_row(row, outputs)?,
+        None => {
+            assembler.block(outputs, shape.groups)?;
+            assembler.emitter.end_blocks()?;
+        }
+    }
     if shape.has_tail {
         assembler.emitter.begin_tail()?;
         assembler.block(outputs, LANES / shape.lanes / shape.copies)?;
@@ -96,30 +131,38 @@ pub fn assemble(
     Ok(Loop { slots: assembler.slots.len(), bytes: assembler.emitter.end(first_input)? })
 }
 
-/// Where a value is: in a register, in a slot of memory, in both, or nowhere.
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    register: Option<usize>,
-    slot: Option<usize>,
+pub(super) struct Assembler<'a> {
+    pub(super) form: &'a Form,
+    /// The positions that use each node. The outputs follow the nodes.
+    pub(super) uses: Vec<Vec<u32>>,
+    /// The current position and copy.
+    pub(super) at: u32,
+    pub(super) copy: usize,
+    pub(super) vectors: Registers,
+    /// The number of inputs before those that are accumulators.
+    pub(super) first_accumulator: usize,
+    pub(super) masks: Registers,
+    pub(super) places: Vec<Held>,
+    /// Whether each slot is in use.
+    pub(super) slots: Vec<bool>,
+    /// Slots that the current instruction may still read.
+    pub(super) vacated: Vec<usize>,
+    pub(super) extents: Vec<Extent>,
+    /// Whether the current instruction computes a number of a row.
+    pub(super) is_number: bool,
+    /// The reductions whose partial results are computed.
+    pub(super) reduced: Vec<Id>,
+    /// The elements of a row that are computed.
+    pub(super) pass: Pass,
+    pub(super) emitter: Emitter<'a>,
 }
 
-struct Assembler<'a> {
-    form: &'a Form,
-    /// The positions that use each node. The outputs follow the nodes.
-    uses: Vec<Vec<u32>>,
-    /// The current position and copy.
-    at: u32,
-    copy: usize,
-    vectors: Registers,
-    /// The number of inputs before those that are accumulators.
-    first_accumulator: usize,
-    masks: Registers,
-    places: Vec<Held>,
-    /// Whether each slot is in use.
-    slots: Vec<bool>,
-    /// Slots that the current instruction may still read.
-    vacated: Vec<usize>,
-    emitter: Emitter<'a>,
+/// The extent of a node of a loop over elements.
+fn extent_in_loop(op: Op) -> Extent {
+    match op {
+        Op::Constant(_) | Op::Uniform(_) | Op::Truth(_) | Op::Input(_, Storage::One) => Extent::Fixed,
+        _ => Extent::Element,
+    }
 }
 
 impl Assembler<'_> {
@@ -147,9 +190,10 @@ impl Assembler<'_> {
     }
 
     /// Computes a node. Inputs, constants and uniforms are loaded at their uses.
-    fn node(&mut self, id: Id) -> Result<(), IcedError> {
+    pub(super) fn node(&mut self, id: Id) -> Result<(), IcedError> {
         self.begin();
         let node = self.form.nodes[id as usize];
+        self.is_number = self.extents[id as usize] == Extent::Number;
         let Shape { level, .. } = self.emitter.shape;
         let immediate = |is_exchanged| immediate(node.op, level, is_exchanged).map(Operand::Immediate);
         match (node.op, node.operands()) {
@@ -162,10 +206,22 @@ impl Assembler<'_> {
                 let code = self.code(node.op, node.width, id);
                 self.emitter.select(code, [out, b, a], condition)?;
             }
+            (Op::MultiplyIf, &[condition, a, b]) => {
+                let condition = self.register(condition)?;
+                let a = self.register(a)?;
+                let b = self.operand(b)?;
+                let out = self.result(id, node.operands())?;
+                self.emitter.emit_where(self.code(node.op, node.width, id), [out, a, b], condition)?;
+            }
             (Op::NarrowTruth, &[x]) => {
                 let wide = self.register(x)?;
                 let out = self.result(id, &[x])?;
                 self.emitter.narrow_truth(out, wide)?;
+            }
+            (Op::Repeat, &[x]) => {
+                let source = self.register(x)?;
+                let out = self.result(id, &[x])?;
+                self.emitter.broadcast(out, source, node.width)?;
             }
             (Op::NearestFloat16, &[x]) => {
                 let source = self.register(x)?;
@@ -233,13 +289,13 @@ impl Assembler<'_> {
             let register = self.place(replaced).register;
             self.release(&[a, b, c]);
             if let Some(register) = register {
-                self.vectors.hold(register, Some((id, self.copy)));
+                self.vectors.hold(register, Some(self.value(id)));
             }
-            self.place_mut((id, self.copy)).register = register;
+            self.place_mut(self.value(id)).register = register;
         } else {
             let second = self.register(second)?;
             let old = if is_in_memory(self, replaced) { None } else { Some(self.register(replaced)?) };
-            let register = self.take((id, self.copy), false)?;
+            let register = self.take(self.value(id), false)?;
             let out = self.named(id, register);
             match old {
                 Some(old) => self.emitter.load(out, old)?,
@@ -254,8 +310,9 @@ impl Assembler<'_> {
     }
 
     /// Stores an output.
-    fn output(&mut self, k: usize, output: Output) -> Result<(), IcedError> {
+    pub(super) fn output(&mut self, k: usize, output: Output) -> Result<(), IcedError> {
         self.begin();
+        self.is_number = false;
         let id = self.form.outputs[k];
         let width = self.form.nodes[id as usize].width;
         let value = self.register(id)?;
@@ -268,217 +325,17 @@ impl Assembler<'_> {
                 place => self.emitter.store(place, value)?,
             }
         } else {
+            let value = match self.emitter.row {
+                Some(row) if row.adds[k] => {
+                    let memory = self.emitter.output_place(k, output, width, self.copy)?;
+                    self.with_memory(value, memory, width)?
+                }
+                _ => value,
+            };
             let helper = if output.needs_helper() { self.vacate(false)? } else { 0 };
             self.emitter.store_output((k, output), self.copy, value, width, helper)?;
         }
         self.release(&[id]);
         Ok(())
-    }
-
-    /// The place of a node that is an accumulator.
-    fn accumulator(&self, id: Id) -> Option<Operand> {
-        let Op::Input(k, _) = self.form.nodes[id as usize].op else { return None };
-        Some(self.emitter.place((k as usize).checked_sub(self.first_accumulator)?, self.copy))
-    }
-
-    /// The register of the accumulator that a node replaces, if nothing else uses the node, and nothing later the accumulator.
-    fn in_place(&self, id: Id) -> Option<Operand> {
-        // A fused product replaces one of its own operands.
-        if self.emitter.is_tail || matches!(self.form.nodes[id as usize].op, Op::MulAdd { .. }) {
-            return None;
-        }
-        let first = self.form.outputs.len() - self.emitter.accumulators.len();
-        let &[output] = self.uses[id as usize].as_slice() else { return None };
-        let k = (output as usize).checked_sub(self.form.nodes.len() + first)?;
-        let is_own =
-            |node: &Node| matches!(node.op, Op::Input(input, _) if input as usize == self.first_accumulator + k);
-        let own = self.form.nodes.iter().position(is_own)?;
-        let place = self.emitter.place(k, self.copy);
-        (self.uses[own].last() == Some(&id)).then_some(place).filter(|place| matches!(place, Operand::Register(_)))
-    }
-
-    /// Loads a node without operands.
-    fn leaf(&mut self, to: Operand, id: Id) -> Result<(), IcedError> {
-        match self.accumulator(id) {
-            Some(place) => self.emitter.load(to, place),
-            None => self.emitter.leaf(to, id, &self.form.nodes[id as usize], self.copy),
-        }
-    }
-
-    fn is_constant(&self, id: Id) -> bool {
-        matches!(self.form.nodes[id as usize].op, Op::Constant(_))
-    }
-
-    /// The input that a node is, if no instruction has loaded it and only this one reads it.
-    fn read_once(&self, id: Id) -> Option<usize> {
-        let Op::Input(k, Storage::Own) = self.form.nodes[id as usize].op else { return None };
-        let is_loaded = self.place(id).register.is_some();
-        let is_read_once = !self.emitter.is_tail && !is_loaded && self.is_last_use(id);
-        Some(k as usize).filter(|k| is_read_once && *k < self.first_accumulator)
-    }
-
-    /// The position of a constant in memory.
-    fn constant(&self, id: Id) -> Option<i64> {
-        self.is_constant(id).then(|| self.emitter.constants[id as usize])
-    }
-
-    /// The instruction for an operation on vectors of the size of a node.
-    fn code(&self, op: Op, width: Width, like: Id) -> Code {
-        let level = self.emitter.shape.level;
-        variants(op, width, level).map_or(Code::INVALID, |variants| variants.at(level, self.bytes(like)))
-    }
-
-    /// The size in bytes of the vector of a node.
-    fn bytes(&self, id: Id) -> usize {
-        self.emitter.shape.lanes * self.form.nodes[id as usize].width as usize
-    }
-
-    /// Whether a node is in a mask register.
-    fn is_mask(&self, id: Id) -> bool {
-        self.emitter.shape.level == Level::Avx512 && self.form.nodes[id as usize].op.is_truth()
-    }
-
-    /// The registers for masks or for vectors.
-    fn registers(&mut self, is_mask: bool) -> &mut Registers {
-        if is_mask { &mut self.masks } else { &mut self.vectors }
-    }
-
-    /// The register of this number for the value of a node.
-    fn named(&self, id: Id, number: usize) -> Operand {
-        Operand::Register(if self.is_mask(id) { mask(number) } else { vector(number, self.bytes(id)) })
-    }
-
-    /// The value of a node in the current copy.
-    fn value(&self, id: Id) -> Value {
-        (id, if self.is_shared(id) { 0 } else { self.copy })
-    }
-
-    fn place(&self, id: Id) -> Held {
-        let (id, copy) = self.value(id);
-        self.places[id as usize * self.emitter.shape.copies + copy]
-    }
-
-    fn place_mut(&mut self, (id, copy): Value) -> &mut Held {
-        &mut self.places[id as usize * self.emitter.shape.copies + copy]
-    }
-
-    /// The next position that uses a value. Later copies still need their operands at the current position.
-    fn next_use(&self, (id, copy): Value) -> u32 {
-        let uses = &self.uses[id as usize];
-        let is_over = |at: u32| at < self.at || at == self.at && copy < self.copy && !self.is_shared(id);
-        uses.get(uses.partition_point(|at| is_over(*at))).copied().unwrap_or(u32::MAX)
-    }
-
-    /// Whether this is the last use of a node in all copies that share it.
-    fn is_last_use(&self, id: Id) -> bool {
-        let is_last_copy = self.copy + 1 == self.emitter.shape.copies;
-        (is_last_copy || !self.is_shared(id)) && self.uses[id as usize].last().is_none_or(|last| *last <= self.at)
-    }
-
-    /// Whether all copies share the value of a node, because it does not depend on the element.
-    fn is_shared(&self, id: Id) -> bool {
-        use Op::{Constant, Input, Truth, Uniform};
-        matches!(self.form.nodes[id as usize].op, Constant(_) | Uniform(_) | Truth(_) | Input(_, Storage::One))
-    }
-
-    /// A node in a register, which is kept until the end of the instruction.
-    fn register(&mut self, id: Id) -> Result<Operand, IcedError> {
-        if let Some(Operand::Register(register)) = self.accumulator(id).or_else(|| self.in_place(id)) {
-            return Ok(Operand::Register(register));
-        }
-        let is_mask = self.is_mask(id);
-        let Held { register, slot } = self.place(id);
-        let number = match register {
-            Some(register) => register,
-            None => self.take(self.value(id), is_mask)?,
-        };
-        self.registers(is_mask).pin(number);
-        let operand = self.named(id, number);
-        match (register, slot) {
-            (Some(_), _) => {}
-            (None, Some(slot)) => self.emitter.load(operand, self.emitter.slot(slot))?,
-            (None, None) => self.leaf(operand, id)?,
-        }
-        Ok(operand)
-    }
-
-    /// A node as the last operand of an instruction, which may be in memory.
-    fn operand(&mut self, id: Id) -> Result<Operand, IcedError> {
-        let Held { register, slot } = self.place(id);
-        match (register, self.constant(id), slot) {
-            (None, Some(at), _) => Ok(self.emitter.constant(at)),
-            (None, _, Some(slot)) if !self.is_mask(id) => Ok(self.emitter.slot(slot)),
-            _ => match self.read_once(id) {
-                Some(k) => self.emitter.input(k, self.form.nodes[id as usize].width, self.copy),
-                None => self.register(id),
-            },
-        }
-    }
-
-    /// The register for the result of an instruction. It may be that of an operand.
-    fn result(&mut self, id: Id, operands: &[Id]) -> Result<Operand, IcedError> {
-        self.unpin();
-        self.release(operands);
-        if let Some(place) = self.in_place(id) {
-            return Ok(place);
-        }
-        let is_mask = self.is_mask(id);
-        let register = self.take((id, self.copy), is_mask)?;
-        Ok(self.named(id, register))
-    }
-
-    /// Takes a register for a value.
-    fn take(&mut self, value: Value, is_mask: bool) -> Result<usize, IcedError> {
-        let register = self.vacate(is_mask)?;
-        self.registers(is_mask).hold(register, Some(value));
-        self.place_mut(value).register = Some(register);
-        Ok(register)
-    }
-
-    /// A register that holds no value. The value that it held is stored, unless it is in memory already or can be loaded again.
-    fn vacate(&mut self, is_mask: bool) -> Result<usize, IcedError> {
-        let registers = if is_mask { &self.masks } else { &self.vectors };
-        let register = registers.choose(|value| self.next_use(value));
-        let Some(evicted) = self.registers(is_mask).hold(register, None) else { return Ok(register) };
-        self.place_mut(evicted).register = None;
-        let is_leaf = self.form.nodes[evicted.0 as usize].operands().is_empty();
-        if !is_leaf && self.place_mut(evicted).slot.is_none() {
-            let slot = self.slots.iter().position(|is_used| !is_used).unwrap_or(self.slots.len());
-            self.slots.resize(self.slots.len().max(slot + 1), false);
-            self.slots[slot] = true;
-            self.place_mut(evicted).slot = Some(slot);
-            let from = self.named(evicted.0, register);
-            self.emitter.spill(slot, from)?;
-        }
-        Ok(register)
-    }
-
-    /// Frees the places of nodes that are not used again.
-    fn release(&mut self, ids: &[Id]) {
-        for id in ids {
-            if !self.is_last_use(*id) {
-                continue;
-            }
-            let is_mask = self.is_mask(*id);
-            let value = self.value(*id);
-            let Held { register, slot } = std::mem::take(self.place_mut(value));
-            if let Some(register) = register {
-                self.registers(is_mask).hold(register, None);
-            }
-            self.vacated.extend(slot);
-        }
-    }
-
-    /// Begins an instruction.
-    fn begin(&mut self) {
-        self.unpin();
-        while let Some(slot) = self.vacated.pop() {
-            self.slots[slot] = false;
-        }
-    }
-
-    fn unpin(&mut self) {
-        self.vectors.unpin();
-        self.masks.unpin();
     }
 }

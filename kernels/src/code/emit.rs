@@ -4,7 +4,8 @@ use iced_x86::{Code, Encoder, IcedError, Instruction, OpKind, Register};
 
 use super::accumulator::Accumulator;
 use super::form::{Id, Node, Op, Output, Width};
-use super::x86::vector;
+use super::whole_row::WholeRow;
+use super::x86::{variants, vector};
 use crate::program::Storage;
 use crate::runtime::simd::Level;
 
@@ -94,10 +95,18 @@ pub struct Emitter<'a> {
     pub(super) tops: [u64; 3],
     /// The inputs and outputs that have elements, as for `started`.
     pub(super) operands: Vec<(Register, usize)>,
+    /// The rows, if each is computed as a whole.
+    pub(super) row: Option<&'a WholeRow>,
 }
 
 impl<'a> Emitter<'a> {
-    pub fn new(shape: Shape, constants: &'a [i64], start: u64, accumulators: &'a [Accumulator]) -> Emitter<'a> {
+    pub fn new(
+        shape: Shape,
+        constants: &'a [i64],
+        start: u64,
+        accumulators: &'a [Accumulator],
+        row: Option<&'a WholeRow>,
+    ) -> Emitter<'a> {
         let (encoder, started) = (Encoder::new(64), [None; STARTS.len()]);
         Emitter {
             shape,
@@ -111,6 +120,7 @@ impl<'a> Emitter<'a> {
             accumulators,
             tops: [0; 3],
             operands: vec![],
+            row,
         }
     }
 
@@ -121,6 +131,9 @@ impl<'a> Emitter<'a> {
         }
         let operands = inputs.iter().map(|k| (INPUTS, *k)).chain((0..outputs).map(|k| (OUTPUTS, k)));
         self.operands = operands.collect();
+        if let Some(row) = self.row {
+            self.load_mask(row)?;
+        }
         if self.shape.has_rows {
             self.begin_rows()?;
         }
@@ -231,6 +244,9 @@ impl<'a> Emitter<'a> {
                 [Code::EVEX_Vmovups_ymm_k1z_ymmm256, Code::EVEX_Vmovups_ymmm256_k1z_ymm]
             }
             r if r.is_ymm() => [Code::VEX_Vmovups_ymm_ymmm256, Code::VEX_Vmovups_ymmm256_ymm],
+            _ if self.shape.level == Level::Avx512 => {
+                [Code::EVEX_Vmovups_xmm_k1z_xmmm128, Code::EVEX_Vmovups_xmmm128_k1z_xmm]
+            }
             _ => [Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm],
         }
     }
@@ -248,17 +264,24 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Fills a register with one number from memory.
-    fn broadcast(&mut self, to: Operand, from: Operand, width: Width) -> Result<(), IcedError> {
+    /// Fills a register with one number from memory or from the first lane of another register.
+    pub(super) fn broadcast(&mut self, to: Operand, from: Operand, width: Width) -> Result<(), IcedError> {
         let Operand::Register(register) = to else { return Ok(()) };
         let is_avx512 = self.shape.level == Level::Avx512;
+        let is_memory = matches!(from, Operand::Memory { .. });
         let code = match (width, is_avx512) {
             (Width::Single, true) if register.is_zmm() => Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32,
-            (Width::Single, true) => Code::EVEX_Vbroadcastss_ymm_k1z_xmmm32,
-            (Width::Double, true) => Code::EVEX_Vbroadcastsd_zmm_k1z_xmmm64,
-            (Width::Single, false) if register.is_ymm() => Code::VEX_Vbroadcastss_ymm_m32,
-            (Width::Single, false) => Code::VEX_Vbroadcastss_xmm_m32,
-            (Width::Double, false) => Code::VEX_Vbroadcastsd_ymm_m64,
+            (Width::Single, true) if register.is_ymm() => Code::EVEX_Vbroadcastss_ymm_k1z_xmmm32,
+            (Width::Single, true) => Code::EVEX_Vbroadcastss_xmm_k1z_xmmm32,
+            (Width::Double, true) if register.is_zmm() => Code::EVEX_Vbroadcastsd_zmm_k1z_xmmm64,
+            (Width::Double, true) => Code::EVEX_Vmovddup_xmm_k1z_xmmm64,
+            (Width::Single, false) if register.is_ymm() && is_memory => Code::VEX_Vbroadcastss_ymm_m32,
+            (Width::Single, false) if register.is_ymm() => Code::VEX_Vbroadcastss_ymm_xmm,
+            (Width::Single, false) if is_memory => Code::VEX_Vbroadcastss_xmm_m32,
+            (Width::Single, false) => Code::VEX_Vbroadcastss_xmm_xmm,
+            (Width::Double, false) if register.is_xmm() => Code::VEX_Vmovddup_xmm_xmmm64,
+            (Width::Double, false) if is_memory => Code::VEX_Vbroadcastsd_ymm_m64,
+            (Width::Double, false) => Code::VEX_Vbroadcastsd_ymm_xmm,
         };
         self.emit(code, &[to, from])
     }
@@ -295,13 +318,18 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// The instruction for an operation on vectors of this size.
+    pub fn code_of(&self, op: Op, width: Width, bytes: usize) -> Code {
+        variants(op, width, self.shape.level).map_or(Code::INVALID, |found| found.at(self.shape.level, bytes))
+    }
+
     /// The current elements of an input that is stored as numbers of the program.
     pub fn input(&mut self, k: usize, width: Width, copy: usize) -> Result<Operand, IcedError> {
         self.element(INPUTS, k, width as usize, copy)
     }
 
     /// The register with the start of an input or output.
-    fn start_of(&mut self, pointers: Register, k: usize) -> Result<Register, IcedError> {
+    pub(super) fn start_of(&mut self, pointers: Register, k: usize) -> Result<Register, IcedError> {
         let last = STARTS.len() - 1;
         let at = match self.started.iter().position(|started| *started == Some((pointers, k))) {
             Some(at) => at,
@@ -320,6 +348,11 @@ impl<'a> Emitter<'a> {
         Ok(Operand::Memory { base, index: ELEMENT, scale: size as u32, displacement, is_broadcast: false })
     }
 
+    /// The current elements of an output.
+    pub fn output_place(&mut self, k: usize, output: Output, width: Width, copy: usize) -> Result<Operand, IcedError> {
+        self.element(OUTPUTS, k, output.size(width), copy)
+    }
+
     /// Stores an output, with the help of a vector register if the output [needs](Output::needs_helper) one.
     pub fn store_output(
         &mut self,
@@ -329,7 +362,7 @@ impl<'a> Emitter<'a> {
         width: Width,
         helper: usize,
     ) -> Result<(), IcedError> {
-        let to = self.element(OUTPUTS, k, output.size(width), copy)?;
+        let to = self.output_place(k, output, width, copy)?;
         match output {
             Output::Truth => self.store_truth(to, value, helper),
             Output::Number(Storage::Float16) => self.store_float16(to, value),
@@ -393,6 +426,16 @@ impl<'a> Emitter<'a> {
         let slot = self.slot(0);
         self.emit(Code::VEX_Vextracti128_xmmm128_ymm_imm8, &[slot, from, Operand::Immediate(1)])?;
         Ok(slot)
+    }
+
+    /// An instruction whose result is 0 where a mask register has no bit.
+    pub fn emit_where(&mut self, code: Code, operands: [Operand; 3], condition: Operand) -> Result<(), IcedError> {
+        let mut instruction = instruction(code, &operands)?;
+        if let Operand::Register(mask) = condition {
+            instruction.set_op_mask(mask);
+            instruction.set_zeroing_masking(true);
+        }
+        self.encode(&instruction)
     }
 
     /// Selects by a mask register, or with AVX2 by a vector.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::program::Storage;
+use crate::row::Reduction;
 
 /// The index of a node in its form. A node precedes all nodes that use it.
 pub type Id = u32;
@@ -102,6 +103,13 @@ pub enum Op {
     NarrowTruth,
     /// The second operand where the first is true, the third elsewhere.
     Select,
+    /// A comparison of floats, and the product of the last two operands where the first is true, 0 elsewhere. AVX-512 has them.
+    Unequal,
+    MultiplyIf,
+    /// A number of a row: the reduction of its elements. These operations are in the forms of whole rows only.
+    Reduce(Reduction),
+    /// A number of a row, for each of its elements.
+    Repeat,
 }
 
 /// A direction of rounding, by its number in the instruction set.
@@ -120,8 +128,8 @@ impl Op {
             Op::Input(..) | Op::Test(_) | Op::Uniform(_) | Op::Constant(_) | Op::Truth(_) => 0,
             Op::Sqrt | Op::Round(_) | Op::ShiftLeft(_) | Op::ShiftRight(_) => 1,
             Op::Widen | Op::Narrow | Op::OfSigned | Op::NearestFloat16 => 1,
-            Op::IsNegative | Op::Not | Op::WidenTruth | Op::NarrowTruth => 1,
-            Op::MulAdd { .. } | Op::Select => 3,
+            Op::IsNegative | Op::Not | Op::WidenTruth | Op::NarrowTruth | Op::Reduce(_) | Op::Repeat => 1,
+            Op::MulAdd { .. } | Op::Select | Op::MultiplyIf => 3,
             _ => 2,
         }
     }
@@ -130,7 +138,7 @@ impl Op {
     pub fn is_truth(self) -> bool {
         use Op::*;
         matches!(self, Test(_) | Truth(_) | Less | LessEqual | Equal | LessInt | GreaterSigned | EqualInt | IsNegative)
-            || matches!(self, Both | Either | Not | WidenTruth | NarrowTruth)
+            || matches!(self, Both | Either | Not | WidenTruth | NarrowTruth | Unequal)
     }
 
     /// True if the first two operands may be exchanged.
@@ -161,6 +169,14 @@ impl Node {
     /// Its operands.
     pub fn operands(&self) -> &[Id] {
         &self.operands[..self.op.arity()]
+    }
+
+    /// Whether it is no input that is stored in another way than as numbers of the program.
+    pub fn has_own_storage(&self) -> bool {
+        match self.op {
+            Op::Input(_, storage) => matches!(storage, Storage::Own | Storage::One),
+            op => !matches!(op, Op::Test(_)),
+        }
     }
 }
 
@@ -248,6 +264,24 @@ impl Form {
         }
     }
 
+    /// How each output is stored: as `stored` says, if it is a number. An output that needs more instructions gets another node.
+    pub fn outputs_stored(&mut self, stored: &[Storage], width: Width) -> Vec<Output> {
+        let mut outputs = Vec::with_capacity(stored.len());
+        for (at, storage) in stored.iter().enumerate() {
+            let id = self.outputs[at];
+            let op = self.nodes[id as usize].op;
+            match (op, storage) {
+                #[cfg(target_arch = "x86_64")]
+                (_, Storage::BFloat16) => self.outputs[at] = self.bfloat16(id),
+                // A value of its own, because storing another output may overwrite the input.
+                (Op::Input(..), _) => self.outputs[at] = self.add(Op::Or, width, &[id, id]),
+                _ => {}
+            }
+            outputs.push(if op.is_truth() { Output::Truth } else { Output::Number(*storage) });
+        }
+        outputs
+    }
+
     /// The form without the nodes that no output needs.
     pub fn without_dead(&self) -> Form {
         let mut is_alive = vec![false; self.nodes.len()];
@@ -257,15 +291,18 @@ impl Form {
                 node.operands().iter().for_each(|id| is_alive[*id as usize] = true);
             }
         }
+        self.in_order(&(0..self.nodes.len()).filter(|at| is_alive[*at]).collect::<Vec<_>>())
+    }
+
+    /// The form of these nodes in this order. They are all that the outputs need.
+    pub fn in_order(&self, order: &[usize]) -> Form {
         let mut form = Form::default();
-        let mut moved: Vec<Id> = Vec::with_capacity(self.nodes.len());
-        for (node, is_alive) in self.nodes.iter().zip(is_alive) {
-            moved.push(form.nodes.len() as Id);
-            if is_alive {
-                let mut node = *node;
-                node.operands[..node.op.arity()].iter_mut().for_each(|id| *id = moved[*id as usize]);
-                form.nodes.push(node);
-            }
+        let mut moved: Vec<Id> = vec![0; self.nodes.len()];
+        for at in order {
+            moved[*at] = form.nodes.len() as Id;
+            let mut node = self.nodes[*at];
+            node.operands[..node.op.arity()].iter_mut().for_each(|id| *id = moved[*id as usize]);
+            form.nodes.push(node);
         }
         form.outputs = self.outputs.iter().map(|id| moved[*id as usize]).collect();
         form

@@ -6,11 +6,12 @@ use memmap2::{Mmap, MmapMut};
 use smallvec::{SmallVec, smallvec};
 
 use super::accumulator::Accumulator;
-use super::assemble::{Loop, assemble};
+use super::assemble::{Body, Loop, assemble};
 use super::emit::{SLOT, Shape};
 use super::every_other::every_other;
 use super::form::{Form, Node, Op, Output, Width};
 use super::lower::lower;
+use super::masked::masked;
 use super::x86::vector_bytes;
 use crate::memory::Line;
 use crate::program::{OverRows, Storage};
@@ -86,21 +87,9 @@ impl Routine {
         if level == Level::Baseline {
             return None;
         }
-        let mut outputs = Vec::with_capacity(stored.len());
-        for (at, storage) in stored.iter().enumerate() {
-            let id = form.outputs[at];
-            let op = form.nodes[id as usize].op;
-            match (op, storage) {
-                (_, Storage::BFloat16) => form.outputs[at] = form.bfloat16(id),
-                // A value of its own, because storing another output may overwrite the input.
-                (Op::Input(..), _) => form.outputs[at] = form.add(Op::Or, width, &[id, id]),
-                _ => {}
-            }
-            outputs.push(if op.is_truth() { Output::Truth } else { Output::Number(*storage) });
-        }
-        let lowered = if level == Level::Avx512 { form } else { lower(&form, width) };
-        let widest = lowered.nodes.iter().map(|node| node.width as usize).max().unwrap_or(0).max(width as usize);
-        let lanes = vector_bytes(level) / widest;
+        let outputs = form.outputs_stored(stored, width);
+        let lowered = if level == Level::Avx512 { masked(&form) } else { lower(&form, width) };
+        let lanes = lanes(&lowered, width, level);
         let reductions = &rows.reductions;
         let copies = copies(&lowered, level);
         let is_past_cache = |k: &usize| outputs[*k] == Output::Number(Storage::NonTemporal);
@@ -109,12 +98,8 @@ impl Routine {
         let shape = |copies| Shape { level, lanes, copies, groups: 1, has_rows: false, has_tail: false, bypasses };
         // A row is a multiple of the lanes.
         let even = (1 << copies.ilog2()).min(LANES / lanes);
-        let is_own = |node: &Node| {
-            matches!(node.op, Op::Input(_, Storage::Own | Storage::One))
-                || !matches!(node.op, Op::Input(..) | Op::Test(_))
-        };
         let has_tail = level == Level::Avx512
-            && lowered.nodes.iter().all(is_own)
+            && lowered.nodes.iter().all(Node::has_own_storage)
             && outputs.iter().all(|output| matches!(output, Output::Number(Storage::Own | Storage::NonTemporal)))
             && lowered.nodes.len() * LANES / lanes <= MOST_INSTRUCTIONS;
         let one = Shape { bypasses: false, ..shape(1) };
@@ -139,8 +124,15 @@ impl Routine {
         let is_wanted = [true, reductions.is_empty(), rows.has_loop];
         for ((start, shape), _) in starts.iter_mut().zip(&shapes).zip(is_wanted).filter(|(_, is_wanted)| *is_wanted) {
             *start = bytes.len();
-            let assembled =
-                assemble(&lowered, &outputs, *shape, &constants, *start as u64, inputs, accumulators.clone());
+            let assembled = assemble(
+                &lowered,
+                &outputs,
+                *shape,
+                &constants,
+                *start as u64,
+                inputs,
+                Body::Loop(accumulators.clone()),
+            );
             debug_assert!(assembled.is_ok(), "{assembled:?}");
             let Loop { bytes: code, slots: used } = assembled.ok()?;
             bytes.extend(code);
@@ -162,10 +154,41 @@ impl Routine {
                 _ => {}
             }
         }
-        let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
-        pages.copy_from_slice(&bytes);
         let steps = [0, 1].map(|k| shapes[k].step());
-        Some(Routine { pages: pages.make_exec().ok()?, layouts, starts, steps, aligned, lanes, has_tail, slots })
+        Some(Routine { pages: executable(&bytes)?, layouts, starts, steps, aligned, lanes, has_tail, slots })
+    }
+
+    /// A routine with a loop over rows only, which begins there.
+    pub(super) fn of_loop(bytes: &[u8], start: usize, slots: usize) -> Option<Routine> {
+        let pages = executable(bytes).filter(|_| slots <= MOST_SLOTS)?;
+        let (layouts, aligned) = ([vec![], vec![]], SmallVec::new());
+        Some(Routine {
+            pages,
+            layouts,
+            starts: [0, 0, start],
+            steps: [1; 2],
+            aligned,
+            lanes: 1,
+            has_tail: false,
+            slots,
+        })
+    }
+
+    /// Runs the code over [whole](Routine::whole) rows of the length for which it was assembled. `strides` are as for
+    /// [`run_rows`](Routine::run_rows).
+    ///
+    /// # Safety
+    /// As for `run_rows`.
+    pub unsafe fn run_whole_rows(
+        &self,
+        inputs: &mut [*mut u8],
+        uniforms: *const u8,
+        outputs: &mut [*mut u8],
+        strides: &mut [isize],
+    ) {
+        debug_assert!(strides.len() >= OverRows::OPERANDS + inputs.len() + outputs.len());
+        // SAFETY: the caller's contract.
+        unsafe { self.call(2, 1, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), strides) };
     }
 
     /// Runs the code over `n` elements, a multiple of [`LANES`]. The last outputs are the totals of the reductions, of that many
@@ -321,9 +344,22 @@ impl Routine {
     }
 }
 
+/// Memory with this code.
+fn executable(bytes: &[u8]) -> Option<Mmap> {
+    let mut pages = MmapMut::map_anon(bytes.len()).ok()?;
+    pages.copy_from_slice(bytes);
+    pages.make_exec().ok()
+}
+
+/// The number of elements in a vector.
+pub(super) fn lanes(form: &Form, width: Width, level: Level) -> usize {
+    let widest = form.nodes.iter().map(|node| node.width as usize).max().unwrap_or(0).max(width as usize);
+    vector_bytes(level) / widest
+}
+
 /// The bytes before the code, which are zeros, the positions of every other number and the constants, and the position of each constant.
 /// With AVX2, which cannot broadcast an operand, constants are stored as vectors.
-fn constants(form: &Form, level: Level, lanes: usize) -> (Vec<u8>, Vec<i64>) {
+pub(super) fn constants(form: &Form, level: Level, lanes: usize) -> (Vec<u8>, Vec<i64>) {
     let mut bytes = vec![0; SLOT];
     if form.nodes.iter().any(|node| matches!(node.op, Op::Input(_, Storage::EveryOther))) {
         bytes.extend(every_other(lanes).iter().flat_map(|position| position.to_le_bytes()));
@@ -339,7 +375,7 @@ fn constants(form: &Form, level: Level, lanes: usize) -> (Vec<u8>, Vec<i64>) {
 }
 
 /// Adds a constant, and returns its position.
-fn constant(bytes: &mut Vec<u8>, bits: u64, size: usize, level: Level, lanes: usize) -> i64 {
+pub(super) fn constant(bytes: &mut Vec<u8>, bits: u64, size: usize, level: Level, lanes: usize) -> i64 {
     let count = if level == Level::Avx512 { 1 } else { lanes };
     bytes.resize(bytes.len().next_multiple_of(size * count), 0);
     let position = bytes.len() as i64;

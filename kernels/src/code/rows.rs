@@ -5,12 +5,13 @@
 
 use iced_x86::{Code, IcedError, Instruction, Register};
 
-use super::accumulator::Accumulator;
+use super::accumulator::{Accumulator, combining};
 use super::emit::{ELEMENT, Emitter, INPUTS, KEPT_STRIDES, OUTPUTS, Operand, RUN_END, STRIDES, UNIFORMS, half, memory};
 use super::form::{Op, Width};
 use super::x86::{mask, variants, vector};
 use crate::program::OverRows;
 use crate::reduce::rows::LANES;
+use crate::row::Reduction;
 use crate::runtime::simd::Level;
 
 /// The comparison of two numbers that tells whether one of them is NaN.
@@ -60,8 +61,8 @@ impl Emitter<'_> {
 
     /// Combines all lanes, each with that half as many further on, and writes the result to its uniform.
     fn fold(&mut self, accumulator: &Accumulator) -> Result<(), IcedError> {
-        let width = accumulator.width;
-        let mut bytes = self.shape.lanes * width as usize;
+        let (reduction, width) = (accumulator.reduction, accumulator.width);
+        let bytes = self.shape.lanes * width as usize;
         let mut vectors = self.totals(accumulator)?;
         while vectors.len() > 1 {
             let (lower, upper) = vectors.split_at(vectors.len() / 2);
@@ -72,47 +73,83 @@ impl Emitter<'_> {
                 if let Operand::Memory { .. } = lower {
                     self.load(register, lower)?;
                 }
-                self.combine(accumulator, register, upper, bytes)?;
+                self.combine((reduction, width), register, upper, bytes, AFTER_ELEMENTS)?;
                 vectors[at] = register;
             }
         }
+        self.fold_lanes((reduction, width), 0, bytes, AFTER_ELEMENTS)?;
+        let to = memory(UNIFORMS, (accumulator.result * width as usize) as i64);
+        self.store_number(to, Operand::Register(Register::XMM0), width)
+    }
+
+    /// Combines the lanes of the first bytes of a register to the first one.
+    pub(super) fn fold_lanes(
+        &mut self,
+        (reduction, width): (Reduction, Width),
+        number: usize,
+        mut bytes: usize,
+        helpers: Helpers,
+    ) -> Result<(), IcedError> {
+        let is_avx512 = self.shape.level == Level::Avx512;
         while bytes > width as usize {
-            let [lanes, upper] = [0, 1].map(|k| Operand::Register(vector(k, bytes)));
+            let [lanes, upper] = [number, helpers.vectors[0]].map(|k| Operand::Register(vector(k, bytes)));
             let one = Operand::Immediate(1);
-            match (bytes, width) {
+            match (bytes, is_avx512) {
                 (64, _) => self.emit(Code::EVEX_Vextractf64x4_ymmm256_k1z_zmm_imm8, &[half(upper), lanes, one])?,
-                (32, _) => self.emit(Code::VEX_Vextractf128_xmmm128_ymm_imm8, &[half(upper), lanes, one])?,
-                (16, _) => self.emit(Code::VEX_Vmovhlps_xmm_xmm_xmm, &[upper, lanes, lanes])?,
-                _ => self.emit(Code::VEX_Vmovshdup_xmm_xmmm128, &[upper, lanes])?,
+                (32, true) => self.emit(Code::EVEX_Vextractf32x4_xmmm128_k1z_ymm_imm8, &[half(upper), lanes, one])?,
+                (32, false) => self.emit(Code::VEX_Vextractf128_xmmm128_ymm_imm8, &[half(upper), lanes, one])?,
+                (16, true) => self.emit(Code::EVEX_Vmovhlps_xmm_xmm_xmm, &[upper, lanes, lanes])?,
+                (16, false) => self.emit(Code::VEX_Vmovhlps_xmm_xmm_xmm, &[upper, lanes, lanes])?,
+                (_, true) => self.emit(Code::EVEX_Vmovshdup_xmm_k1z_xmmm128, &[upper, lanes])?,
+                (_, false) => self.emit(Code::VEX_Vmovshdup_xmm_xmmm128, &[upper, lanes])?,
             }
             bytes /= 2;
-            let [lanes, upper] = [0, 1].map(|k| Operand::Register(vector(k, bytes)));
-            self.combine(accumulator, lanes, upper, bytes.max(16))?;
+            let [lanes, upper] = [number, helpers.vectors[0]].map(|k| Operand::Register(vector(k, bytes)));
+            self.combine((reduction, width), lanes, upper, bytes.max(16), helpers)?;
         }
-        let store = if width == Width::Single { Code::VEX_Vmovss_m32_xmm } else { Code::VEX_Vmovsd_m64_xmm };
-        let to = memory(UNIFORMS, (accumulator.result * width as usize) as i64);
-        self.emit(store, &[to, Operand::Register(Register::XMM0)])
+        Ok(())
     }
 
     /// Combines the lanes of a register with others. An extremum is NaN if either is.
-    fn combine(
+    pub(super) fn combine(
         &mut self,
-        accumulator: &Accumulator,
+        (reduction, width): (Reduction, Width),
         lanes: Operand,
         others: Operand,
         bytes: usize,
+        helpers: Helpers,
     ) -> Result<(), IcedError> {
-        let (level, op) = (self.shape.level, accumulator.op());
-        let code =
-            |op: Op| variants(op, accumulator.width, level).map_or(Code::INVALID, |found| found.at(level, bytes));
-        if accumulator.runs().is_some() {
+        let (level, op) = (self.shape.level, combining(reduction));
+        let code = |op: Op| variants(op, width, level).map_or(Code::INVALID, |found| found.at(level, bytes));
+        if matches!(op, Op::Add | Op::Multiply) {
             return self.emit(code(op), &[lanes, lanes, others]);
         }
         // The instruction returns the second operand if either is NaN.
-        let extremum = Operand::Register(vector(14, bytes));
-        let is_nan = Operand::Register(if level == Level::Avx512 { mask(1) } else { vector(15, bytes) });
+        let [extremum, is_nan] = [1, 2].map(|k| Operand::Register(vector(helpers.vectors[k], bytes)));
+        let is_nan = if level == Level::Avx512 { Operand::Register(mask(helpers.mask)) } else { is_nan };
         self.emit(code(op), &[extremum, lanes, others])?;
         self.emit(code(Op::Equal), &[is_nan, lanes, lanes, IS_UNORDERED])?;
         self.select(code(Op::Select), [lanes, extremum, lanes], is_nan)
     }
+
+    /// Stores the first number of a register.
+    pub(super) fn store_number(&mut self, to: Operand, from: Operand, width: Width) -> Result<(), IcedError> {
+        let code = match (width, self.shape.level) {
+            (Width::Single, Level::Avx512) => Code::EVEX_Vmovss_m32_k1_xmm,
+            (Width::Single, _) => Code::VEX_Vmovss_m32_xmm,
+            (Width::Double, Level::Avx512) => Code::EVEX_Vmovsd_m64_k1_xmm,
+            (Width::Double, _) => Code::VEX_Vmovsd_m64_xmm,
+        };
+        self.emit(code, &[to, from])
+    }
 }
+
+/// The registers that combining lanes needs: for lanes, for an extremum, and for truth values, which AVX-512 has in a mask register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Helpers {
+    pub vectors: [usize; 3],
+    pub mask: usize,
+}
+
+/// Those after the elements of a row, when no value is in a register.
+const AFTER_ELEMENTS: Helpers = Helpers { vectors: [1, 14, 15], mask: 1 };

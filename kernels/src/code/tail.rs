@@ -9,9 +9,10 @@ use iced_x86::{Code, IcedError, Instruction, Register};
 use super::emit::{Emitter, KEPT_STRIDES, Operand, instruction, memory};
 use super::form::Width;
 use crate::program::OverRows;
+use crate::runtime::simd::Level;
 
 /// The mask of the elements that exist.
-const EXISTING: Register = Register::K7;
+pub(super) const EXISTING: Register = Register::K7;
 /// The number of mask registers for values, if there is a tail.
 pub(super) const MASKS_FOR_VALUES: usize = 7;
 
@@ -46,8 +47,13 @@ impl Emitter<'_> {
         width: Width,
         copy: usize,
     ) -> Result<(), IcedError> {
-        let at = OverRows::MASKS + self.group * self.shape.copies + copy;
-        self.emit(Code::VEX_Kmovw_kr_km16, &[Operand::Register(EXISTING), memory(KEPT_STRIDES, 8 * at as i64)])?;
+        if self.shape.level != Level::Avx512 {
+            return self.move_existing_by_vector(to, from, width);
+        }
+        if self.row.is_none() {
+            let at = OverRows::MASKS + self.group * self.shape.copies + copy;
+            self.emit(Code::VEX_Kmovw_kr_km16, &[Operand::Register(EXISTING), memory(KEPT_STRIDES, 8 * at as i64)])?;
+        }
         let (register, is_store) = match (to, from) {
             (Operand::Register(register), _) => (register, false),
             (_, Operand::Register(register)) => (register, true),

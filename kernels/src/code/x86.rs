@@ -83,7 +83,7 @@ pub fn variants(op: Op, width: Width, level: Level) -> Option<Variants> {
     let common = table! { width;
         Both Add => VEX_Vaddps_xmm_xmm_xmmm128 VEX_Vaddpd_xmm_xmm_xmmm128;
         Both Subtract => VEX_Vsubps_xmm_xmm_xmmm128 VEX_Vsubpd_xmm_xmm_xmmm128;
-        Both Multiply => VEX_Vmulps_xmm_xmm_xmmm128 VEX_Vmulpd_xmm_xmm_xmmm128;
+        Both Multiply | MultiplyIf => VEX_Vmulps_xmm_xmm_xmmm128 VEX_Vmulpd_xmm_xmm_xmmm128;
         Both Divide => VEX_Vdivps_xmm_xmm_xmmm128 VEX_Vdivpd_xmm_xmm_xmmm128;
         Both Sqrt => VEX_Vsqrtps_xmm_xmmm128 VEX_Vsqrtpd_xmm_xmmm128;
         Both Min => VEX_Vminps_xmm_xmm_xmmm128 VEX_Vminpd_xmm_xmm_xmmm128;
@@ -99,7 +99,7 @@ pub fn variants(op: Op, width: Width, level: Level) -> Option<Variants> {
         Both ShiftRight(_) => VEX_Vpsrld_xmm_xmm_imm8 VEX_Vpsrlq_xmm_xmm_imm8;
         Paired ShiftLeftBy => VEX_Vpsllvd_xmm_xmm_xmmm128 VEX_Vpsllvq_xmm_xmm_xmmm128;
         Paired ShiftRightBy => VEX_Vpsrlvd_xmm_xmm_xmmm128 VEX_Vpsrlvq_xmm_xmm_xmmm128;
-        Both Less | LessEqual | Equal => VEX_Vcmpps_xmm_xmm_xmmm128_imm8 VEX_Vcmppd_xmm_xmm_xmmm128_imm8;
+        Both Less | LessEqual | Equal | Unequal => VEX_Vcmpps_xmm_xmm_xmmm128_imm8 VEX_Vcmppd_xmm_xmm_xmmm128_imm8;
         Both EqualInt => VEX_Vpcmpeqd_xmm_xmm_xmmm128 VEX_Vpcmpeqq_xmm_xmm_xmmm128;
         Both GreaterSigned => VEX_Vpcmpgtd_xmm_xmm_xmmm128 VEX_Vpcmpgtq_xmm_xmm_xmmm128;
         Both OfSigned => VEX_Vcvtdq2ps_xmm_xmmm128 INVALID;
@@ -150,6 +150,7 @@ pub fn immediate(op: Op, level: Level, is_exchanged: bool) -> Option<u32> {
         // Without an exception for an inexact result.
         Op::Round(rounding) => rounding as u32 | 8,
         Op::Equal => 0,
+        Op::Unequal => 4,
         Op::Less | Op::LessInt => {
             if is_exchanged {
                 14

@@ -282,7 +282,10 @@ fn expression(form: &Form, node: &Node) -> String {
         Op::Not => format!("!{}", x()),
         Op::WidenTruth | Op::NarrowTruth => x(),
         Op::Select => format!("{} ? {} : {}", x(), b(), name(2, Kind::Bits)),
-        Op::Input(..) | Op::Test(_) | Op::Uniform(_) => String::new(),
+        // A program over elements has no reductions.
+        Op::Input(..) | Op::Test(_) | Op::Uniform(_) | Op::Reduce(_) | Op::Repeat => String::new(),
+        // Only machine code for CPUs has them.
+        Op::Unequal | Op::MultiplyIf => String::new(),
     }
 }
 

@@ -43,6 +43,8 @@ mod text;
 mod tile;
 mod verify;
 mod vjp;
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+mod whole_rows;
 
 pub use gradient::Variable;
 pub use instruction::{Id, Instruction, ValueType};

@@ -49,6 +49,11 @@ impl RowPlan {
         if rows == 0 {
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the caller's contract.
+        if unsafe { self.run_whole_rows(n, rows, inputs, uniforms, outputs, &self.no_sums()) } {
+            return;
+        }
         let is_at_once = self.is_at_once::<T>(n);
         let is_long = n >= LONG || rows == 1 || is_at_once;
         let stages = if is_long { self.uniform() } else { self.repeated() };
@@ -126,6 +131,23 @@ impl RowPlan {
 }
 
 impl RowPlan {
+    /// For each output, that it is no sum over rows.
+    #[cfg(target_arch = "x86_64")]
+    fn no_sums(&self) -> SmallVec<[bool; 4]> {
+        self.program().outputs.iter().map(|_| false).collect()
+    }
+
+    /// Whether machine code computes `rows` rows of `n` elements as a whole. It is assembled if so many have been asked for that it pays.
+    pub fn has_whole_rows<T: Tile>(&self, n: usize, rows: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.whole_rows::<T>(n, rows, &self.no_sums()).is_some();
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = (n, rows);
+            false
+        }
+    }
+
     /// Whether one call of machine code reduces several rows of `n` elements to numbers.
     pub fn reduces_at_once<T: Tile>(&self, n: usize) -> bool {
         let stages = self.uniform();
@@ -139,11 +161,15 @@ impl RowPlan {
     /// Whether machine code is faster than the loops that rustc compiles from the same body, for rows of `n` elements. It is, unless these
     /// loops compute whole blocks, and little more than sums and products: they go through all stages of a row without a call.
     pub fn is_faster_than_compiled<T: Tile>(&self, n: usize) -> bool {
-        let has_dear = |part: &Part| part.plan.program().instructions().iter().any(Instruction::is_dear);
-        let is_dear = |stage: &Stage| stage.pass().is_some_and(has_dear);
         let is_whole = n >= 2 * LANES && n.is_multiple_of(LANES);
         let is_fast = n < LANES || self.is_at_once::<T>(n);
-        self.is_machine_code::<T>() && is_fast && (!is_whole || self.uniform().all.iter().any(is_dear))
+        self.is_machine_code::<T>() && is_fast && (!is_whole || self.has_dear_elements())
+    }
+
+    /// Whether the elements need a function that takes longer than loading its value.
+    pub(super) fn has_dear_elements(&self) -> bool {
+        let has_dear = |part: &Part| part.plan.program().instructions().iter().any(Instruction::is_dear);
+        self.uniform().all.iter().any(|stage| stage.pass().is_some_and(has_dear))
     }
 
     /// Whether one call of machine code computes a stage of several rows of `n` elements.

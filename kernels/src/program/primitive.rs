@@ -254,6 +254,9 @@ pub trait Tile: Scalar + Machine {
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
     const ROUTINE: Option<super::routines::Assemble> = None;
+    /// The function that assembles machine code for whole rows, if there is one.
+    #[cfg(target_arch = "x86_64")]
+    const WHOLE_ROWS: Option<super::routines::AssembleWhole> = None;
     /// Whether rows of the type can be reduced.
     const HAS_ROWS: bool = false;
 }
@@ -333,6 +336,8 @@ macro_rules! tiles {
             $(
                 #[cfg(target_arch = "x86_64")]
                 const ROUTINE: Option<super::routines::Assemble> = Some(super::routines::$assemble::<$t>);
+                #[cfg(target_arch = "x86_64")]
+                const WHOLE_ROWS: Option<super::routines::AssembleWhole> = Some(super::routines::assemble_whole::<$t>);
                 const HAS_ROWS: bool = true;
             )?
         }

@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::{Instruction, Plan, Primitive, Scalar, ScalarValue, Tile};
-use crate::code::{Condition, Format, Number, Op, Routine, Width, push, record};
+use super::{Instruction, Plan, Primitive, Program, RowPlan, Scalar, ScalarValue, Storage, Tile};
+use crate::code::{Condition, Form, Format, Number, Op, Routine, RowOutputs, Width, push, record};
 use crate::number::scalar::Float;
+use crate::row::Reduction;
 use crate::runtime::simd::{Level, level};
 
 /// The machine code of a program, for each type of number and SIMD level. It is assembled at the first call.
@@ -38,15 +39,76 @@ where
     if N::WIDTH == Width::Double && plan.storage.iter().flatten().any(|storage| storage.is_of_singles()) {
         return None;
     }
+    let input = |k: usize| Op::Input(k as u32, plan.storage[0][k]);
+    let form = form_of::<N>(program, &plan.masks, input, |k| Op::Uniform(k as u32), |_, _| None)?;
+    let identities: Vec<u64> = plan.rows.reductions.iter().map(|(r, _)| r.identity::<N>().bits()).collect();
+    Routine::new(form, program.inputs.len(), &plan.storage[1], &plan.rows, &identities, N::WIDTH, level)
+}
+
+/// Assembles the machine code of a program for rows of `n` elements, each as a whole. It takes the inputs, then the numbers of the row
+/// and the positions of elements as further inputs, and the attributes and the length of the row as uniforms. Some outputs are added to
+/// what is in memory.
+pub type AssembleWhole = fn(&RowPlan, usize, &[bool], Level) -> Option<Routine>;
+
+/// Assembles the machine code of a program over rows whose numbers are `N`s.
+pub fn assemble_whole<N: Format + Float>(plan: &RowPlan, n: usize, adds: &[bool], level: Level) -> Option<Routine>
+where
+    Number<N>: Scalar<Mask = Condition>,
+{
+    let (program, per_row) = (plan.program(), plan.per_row());
+    let (inputs, attributes) = (program.inputs.len(), program.uniforms.len() - per_row);
+    let [masks, _] = plan.masks();
+    let [read, written] = plan.storage();
+    if N::WIDTH == Width::Double && read.iter().chain(written).any(|storage| storage.is_of_singles()) {
+        return None;
+    }
+    let input = |k: usize| Op::Input(k as u32, read[k]);
+    let uniform = |k: usize| match k.checked_sub(per_row) {
+        Some(attribute) => Op::Uniform(attribute as u32),
+        None => Op::Input((inputs + k) as u32, Storage::One),
+    };
+    let leaf = |op| Number::<N>::of_node(push(op, N::WIDTH, &[]));
+    let form = form_of::<N>(program, masks, input, uniform, |at, values| {
+        Some(ScalarValue::Number(match &program.instructions[at] {
+            Instruction::Reduce(reduction, x) if !reduction.is_running() => {
+                let ScalarValue::Number(x) = values[x.at()] else { return None };
+                Number::of_node(push(Op::Reduce(*reduction), N::WIDTH, &[x.0]))
+            }
+            Instruction::Position => leaf(Op::Input((inputs + per_row) as u32, Storage::Own)),
+            Instruction::Count => leaf(Op::Uniform(attributes as u32)),
+            _ => return None,
+        }))
+    })?;
+    let identities = [Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min];
+    let identities = identities.map(|reduction| reduction.identity::<N>().bits());
+    let outputs = RowOutputs { stored: written, gives: plan.gives(), adds };
+    Routine::whole(form, inputs + per_row + 1, outputs, n, identities, N::WIDTH, level)
+}
+
+/// The form of a program, with these operations for its inputs and uniforms. `instead` may return another value for an instruction.
+fn form_of<N: Format + Float>(
+    program: &Program,
+    masks: &[bool],
+    input: impl Fn(usize) -> Op,
+    uniform: impl Fn(usize) -> Op,
+    instead: impl Fn(usize, &[ScalarValue<Number<N>>]) -> Option<ScalarValue<Number<N>>>,
+) -> Option<Form>
+where
+    Number<N>: Scalar<Mask = Condition>,
+{
     let leaf = |op| Number::<N>::of_node(push(op, N::WIDTH, &[]));
     let form = record(|| {
-        let inputs: Vec<_> = (0..program.inputs.len()).map(|k| leaf(Op::Input(k as u32, plan.storage[0][k]))).collect();
-        let uniforms: Vec<_> = (0..program.uniforms.len()).map(|k| leaf(Op::Uniform(k as u32))).collect();
-        let values = program.at_but(&inputs, &uniforms, |at, _| {
+        let inputs: Vec<_> = (0..program.inputs.len()).map(|k| leaf(input(k))).collect();
+        let uniforms: Vec<_> = (0..program.uniforms.len()).map(|k| leaf(uniform(k))).collect();
+        let values = program.at_but(&inputs, &uniforms, |at, values| {
             // An input of truth values is read by this function only.
-            let Instruction::Apply(Primitive::Truthy, x) = &program.instructions[at] else { return None };
-            let Instruction::Input(k) = program.instructions[x[0].at()] else { return None };
-            plan.masks[k as usize].then(|| ScalarValue::Mask(Condition(leaf(Op::Test(k)).0)))
+            if let Instruction::Apply(Primitive::Truthy, x) = &program.instructions[at]
+                && let Instruction::Input(k) = program.instructions[x[0].at()]
+                && masks[k as usize]
+            {
+                return Some(ScalarValue::Mask(Condition(leaf(Op::Test(k)).0)));
+            }
+            instead(at, values)
         });
         let node = |value: &ScalarValue<Number<N>>| match value {
             ScalarValue::Number(x) => x.0,
@@ -54,9 +116,5 @@ where
         };
         Some(values?.iter().map(node).collect())
     })?;
-    if form.nodes.iter().any(|node| node.op == Op::Fmod) {
-        return None;
-    }
-    let identities: Vec<u64> = plan.rows.reductions.iter().map(|(r, _)| r.identity::<N>().bits()).collect();
-    Routine::new(form, program.inputs.len(), &plan.storage[1], &plan.rows, &identities, N::WIDTH, level)
+    (!form.nodes.iter().any(|node| node.op == Op::Fmod)).then_some(form)
 }

@@ -6,6 +6,8 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::stages::{Numbers, Slot, Stage, Stages};
+#[cfg(target_arch = "x86_64")]
+use super::whole_rows::WholeRows;
 use super::{Id, Instruction, Malformed, Program, Storage, Tile, ValueType};
 use crate::memory::Line;
 use crate::number::Truth;
@@ -32,6 +34,11 @@ pub struct RowPlan {
     storage: [Vec<Storage>; 2],
     /// For several rows at once, and for long rows.
     stages: [Stages; 2],
+    /// Whether each output has one value per element.
+    gives: Vec<bool>,
+    /// For short rows.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) whole: WholeRows,
 }
 
 thread_local! {
@@ -82,7 +89,16 @@ impl RowPlan {
         let stages = [of(Numbers::Repeated)?, of(Numbers::Uniform)?];
         let inputs = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
         let outputs = program.outputs.iter().map(|(_, id)| is_mask(*id)).collect();
-        Ok(RowPlan { program, per_row, masks: [inputs, outputs], storage, stages })
+        Ok(RowPlan {
+            program,
+            per_row,
+            masks: [inputs, outputs],
+            storage,
+            stages,
+            gives: gives.to_vec(),
+            #[cfg(target_arch = "x86_64")]
+            whole: WholeRows::default(),
+        })
     }
 
     /// Whether all of [`RowPlan::run`] is machine code at `T`.
@@ -108,6 +124,18 @@ impl RowPlan {
     /// Whether each input, and each output, is of truth values.
     pub(super) fn masks(&self) -> &[Vec<bool>; 2] {
         &self.masks
+    }
+
+    /// How the rows of inputs, and of outputs, are stored.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn storage(&self) -> &[Vec<Storage>; 2] {
+        &self.storage
+    }
+
+    /// Whether each output has one value per element.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn gives(&self) -> &[bool] {
+        &self.gives
     }
 
     /// The size in bytes of an element of each input, and of each output, if the program computes with numbers of this size.

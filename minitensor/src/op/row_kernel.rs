@@ -194,8 +194,20 @@ impl RowKernel {
         let part = if wanted.contains(&false) { Some(self.part(&wanted)?) } else { None };
         let plan = stored.or(part.as_deref()).unwrap_or(&self.plan);
         let outputs: SmallVec<[usize; 4]> = (0..all.len()).filter(|k| wanted[*k]).collect();
-        // The rows of an output that is a sum over all rows are computed in a buffer.
         let is_any = outputs.iter().any(|k| self.shared[*k]);
+        if is_any && n * cells >= TOGETHER && !is_side_by_side {
+            let sums: SmallVec<[bool; 4]> = outputs.iter().map(|k| self.shared[*k]).collect();
+            let place = |k: &usize| {
+                let step = if self.shared[*k] { 0 } else { all[*k].step };
+                Rows { data: all[*k].data.cast(), step, is_large: all[*k].is_large }
+            };
+            let places: SmallVec<[Rows<*mut T>; 4]> = outputs.iter().map(place).collect();
+            // SAFETY: by contract.
+            if unsafe { plan.run_whole_rows(n, cells, &inputs, &uniforms, &places, &sums) } {
+                return Ok(());
+            }
+        }
+        // The rows of an output that is a sum over all rows are computed in a buffer.
         let together = if is_any { (TOGETHER / n.max(1)).clamp(1, cells.max(1)) } else { cells };
         let room = together * n.max(1);
         let count = if is_any { room * all.len() } else { 0 };
@@ -246,6 +258,11 @@ impl RowKernel {
     /// Whether one call of machine code reduces several rows of `n` elements to numbers.
     pub fn reduces_at_once(&self, dtype: DType, n: usize) -> bool {
         of_plan!(self, dtype, reduces_at_once(n))
+    }
+
+    /// Whether machine code computes `cells` rows of `n` elements as a whole.
+    pub fn has_whole_rows(&self, dtype: DType, n: usize, cells: usize) -> bool {
+        of_plan!(self, dtype, has_whole_rows(n, cells))
     }
 
     /// What the arguments of the program are.

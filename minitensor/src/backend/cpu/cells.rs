@@ -83,7 +83,7 @@ pub fn run(
     let dtype = compute.first().copied().unwrap_or(DType::F32);
     let has_batch = rule.inputs.iter().any(|i| i.batch);
     let is_summed = |dims: &Dims| has_batch && !dims.batch;
-    let sums_any = rule.outputs.iter().any(is_summed);
+    let sums_any = rule.outputs.iter().zip(&outputs).any(|(dims, t)| t.is_some() && is_summed(dims));
     for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(&outputs) {
         let of = |t: &Tensor| {
             let of = CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true);
@@ -108,30 +108,38 @@ pub fn run(
     let is_wide = batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE);
     let given = || operands[..op.inputs.len()].iter().flatten();
     let has_beside = !sums_any && is_wide && given().any(CellOperand::is_beside);
-    let is_short = |o: &CellOperand| o.sizes.len() == 1 && (2..=SHORT).contains(&o.sizes[0]);
+    let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
+    let row = given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
     let is_of_rows = op.body.program().is_some() && op.combine.is_none();
-    let are_short = is_of_rows && !sums_any && cells >= FEWEST_SHORT && given().any(is_short);
+    let is_more = of_halves.is_none() && !is_table && cells * row >= FEWEST_STORED;
+    let may_reduce =
+        is_more && op.outputs.iter().all(|output| output.core == Core::Scalar) && !given().any(|o| o.packed);
+    // Machine code computes short rows as a whole.
+    let are_whole = (is_of_rows && is_more || may_reduce)
+        && !has_beside
+        && row_kernel(op, dtype, program).is_some_and(|rows| rows.has_whole_rows(dtype, row, cells));
+    let is_short = |o: &CellOperand| o.sizes.len() == 1 && (2..=SHORT).contains(&o.sizes[0]);
+    let are_short = is_of_rows && !sums_any && !are_whole && cells >= FEWEST_SHORT && given().any(is_short);
     let is_side_by_side = has_beside || is_wide && are_short;
     let are_few = cells < num_threads() && given().any(CellOperand::is_for_threads);
-    let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
     let has_half_rows = dtype == DType::F32
         && outputs.iter().all(Option::is_some)
         && given().any(|o| o.half_row() != Storage::Own && cells * o.sizes[0] >= FEWEST_STORED);
     let is_special = of_halves.is_none() && !is_table && (is_side_by_side || are_few || has_half_rows);
-    let row = given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
-    let is_more = of_halves.is_none() && !is_table && cells * row >= FEWEST_STORED;
     let may_be_faster = is_more && is_of_rows && !sums_any;
-    let may_reduce =
-        is_more && op.outputs.iter().all(|output| output.core == Core::Scalar) && !given().any(|o| o.packed);
     let work: usize = given().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
     let is_fit = |rows: &Arc<RowKernel>| match is_special {
+        _ if are_whole => true,
         true => rows.has_machine_code(dtype),
         false => {
             may_be_faster && rows.is_faster_than_compiled(dtype, row) || may_reduce && rows.reduces_at_once(dtype, row)
         }
     };
-    let assembled =
-        if is_special || may_be_faster || may_reduce { row_kernel(op, dtype, program).filter(is_fit) } else { None };
+    let assembled = if is_special || may_be_faster || may_reduce || are_whole {
+        row_kernel(op, dtype, program).filter(is_fit)
+    } else {
+        None
+    };
     let is_of_columns = has_beside && !is_table && assembled.is_none() && columns.is_some();
     let is_side_by_side = is_side_by_side && assembled.is_some();
     let (rows, compiled) = match assembled {

@@ -34,16 +34,20 @@ class Call(NamedTuple):
     known: int = 0
 
 
+class _Function(_SingleLevelFunction):
+    """A function that autograd records for one transform."""
+
+    @staticmethod
+    def _compiled_autograd_key(ctx: Any) -> tuple[Any, ...]:
+        # Compiled autograd asks for it, and only functions of several transforms have it.
+        return (ctx._autograd_function_id,)
+
+
 def recorded(op: Op) -> Callable[..., Any]:
     """Returns a function that autograd records, of a `Call`, a function that computes it, and its tensors."""
     reads_results = any(op.definition.results_read)
 
-    class Recorded(_SingleLevelFunction):
-        @staticmethod
-        def _compiled_autograd_key(ctx: Any) -> tuple[Any, ...]:
-            # Compiled autograd asks for it, and only functions of several transforms have it.
-            return (ctx._autograd_function_id,)
-
+    class Recorded(_Function):
         @staticmethod
         def forward(call: Call, compute: Callable[[], Any], *tensors: Tensor | None) -> Any:
             found = compute()
@@ -98,15 +102,15 @@ def recorded(op: Op) -> Callable[..., Any]:
 
 
 def recorded_directly(op: Op) -> Callable[..., Any]:
-    """Returns a function that autograd records, of the attributes of a call that need not be observed, and its plain tensors.
+    """Returns a function that autograd records, of the attributes of an unobserved call, and its plain tensors.
 
-    Its kernels are called without PyTorch's dispatcher, and so is the gradient, unless it is recorded or observed.
+    Kernels are called without PyTorch's dispatcher. So is the gradient, unless it is recorded or observed.
     """
     definition, compute = op.definition, op.direct
     known = sum(definition.results_read)
     gradient = _DirectGradient(definition.name).compute
 
-    class Recorded(_SingleLevelFunction):
+    class Recorded(_Function):
         @staticmethod
         def forward(attributes: dict[str, Any], *tensors: Tensor | None) -> Any:
             return compute(*tensors, **attributes)
@@ -122,7 +126,13 @@ def recorded_directly(op: Op) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
             saved, attributes, needs = ctx.saved_tensors, ctx.attributes, ctx.needs_input_grad
-            if not grad_enabled() and not is_observed() and are_plain(cotangents) and are_plain(saved) and op.is_current():
+            if (
+                not grad_enabled()
+                and not is_observed()
+                and are_plain(cotangents)
+                and are_plain(saved)
+                and op.is_current()
+            ):
                 return gradient(cotangents, saved, needs, attributes)
             call = Call((), [attributes.get(a.name) for a in definition.attrs])
             return (None, *op.gradients(call, saved[:known], [*cotangents, *saved[known:]], needs[1:]))

@@ -1,0 +1,117 @@
+//! Runs a [`RowPlan`] over short rows, each as a whole in registers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::row_plan::{RowPlan, uniforms_of};
+use super::{Instruction, OverRows, Tile};
+use crate::code::{MOST_ELEMENTS, Routine};
+use crate::number::scalar::Const;
+use crate::row::{Computed, Rows};
+use crate::runtime::simd::{Level, level};
+
+/// The fewest bytes of a row with a function that takes long.
+const FEWEST_BYTES: usize = 32;
+/// The fewest elements for which loops are as fast.
+const LONG: usize = 256;
+/// The number of elements whose computation takes about as long as assembling the code.
+const ENOUGH: usize = 1 << 17;
+/// The most lengths of rows and sums for which a plan keeps machine code.
+const MOST_LENGTHS: usize = 64;
+
+/// What the machine code is for: the number of elements, the size of a number, the level, and which outputs are sums over rows.
+type Key = (usize, usize, Level, SmallVec<[bool; 4]>);
+
+/// The machine code for whole rows, by length.
+#[derive(Debug, Default)]
+pub struct WholeRows(Mutex<Vec<(Key, State)>>);
+
+/// The state of the machine code for one key.
+#[derive(Debug)]
+enum State {
+    /// So many elements have been computed in other ways.
+    Counted(usize),
+    /// The machine code, if there is any.
+    Assembled(Option<Arc<Routine>>),
+}
+
+impl RowPlan {
+    /// The machine code that computes rows of `n` elements as a whole, if it is the fastest way. The outputs marked by `sums` are sums over
+    /// rows. Few elements fill only a part of a vector: then a function that takes long is computed for several rows at once. Loops over
+    /// many elements are as fast, unless a row is only reduced, or has such a function. The code is assembled once it has been asked for
+    /// with enough rows, because that takes as long as computing them.
+    pub(super) fn whole_rows<T: Tile>(&self, n: usize, rows: usize, sums: &[bool]) -> Option<Arc<Routine>> {
+        let assemble = T::WHOLE_ROWS.filter(|_| (1..=MOST_ELEMENTS).contains(&n))?;
+        let is_dear = self.has_dear_elements();
+        if is_dear && n * size_of::<T>() < FEWEST_BYTES || !is_dear && n >= LONG && self.gives().contains(&true) {
+            return None;
+        }
+        let key = (n, size_of::<T>(), level(), SmallVec::from_slice(sums));
+        let mut known = self.whole.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = match known.iter().position(|(other, _)| *other == key) {
+            Some(at) => at,
+            None => {
+                if known.len() == MOST_LENGTHS {
+                    // In place of another that is not assembled.
+                    let counted = known.iter().position(|(_, state)| matches!(state, State::Counted(_)))?;
+                    known.remove(counted);
+                }
+                known.push((key, State::Counted(0)));
+                known.len() - 1
+            }
+        };
+        let state = &mut known[at].1;
+        if let State::Counted(elements) = state {
+            *elements = elements.saturating_add(n.saturating_mul(rows));
+            if *elements < ENOUGH {
+                return None;
+            }
+            *state = State::Assembled(assemble(self, n, sums, level()).map(Arc::new));
+        }
+        match state {
+            State::Assembled(routine) => routine.clone(),
+            State::Counted(_) => None,
+        }
+    }
+
+    /// Runs the plan as [`RowPlan::run`] does, if there is machine code for whole rows. The outputs marked by `sums` are added to what is in
+    /// memory, one row after the other. Returns whether it has run.
+    ///
+    /// # Safety
+    /// As for [`RowPlan::run`].
+    pub unsafe fn run_whole_rows<T: Tile + Computed>(
+        &self,
+        n: usize,
+        rows: usize,
+        inputs: &[Rows<*const T>],
+        uniforms: &[Rows<*const T>],
+        outputs: &[Rows<*mut T>],
+        sums: &[bool],
+    ) -> bool {
+        let Some(routine) = self.whole_rows::<T>(n, rows, sums).filter(|_| rows > 0) else { return false };
+        let (per_row, attributes) = uniforms.split_at(self.per_row());
+        // SAFETY: the caller's contract.
+        let numbers = unsafe { uniforms_of(attributes, n) };
+        let has_positions = self.program().instructions().iter().any(|i| matches!(i, Instruction::Position));
+        let count = if has_positions { n } else { 0 };
+        let positions: SmallVec<[T; 16]> = (0..count).map(|at| T::constant(Const::Float(at as f64))).collect();
+        let mut strides = SmallVec::<[isize; 24]>::from_elem(0, OverRows::OPERANDS);
+        strides[OverRows::NUMBER] = rows as isize;
+        let mut from = SmallVec::<[*mut u8; 8]>::new();
+        for operand in inputs.iter().chain(per_row) {
+            from.push(operand.data.cast_mut().cast());
+            strides.push(operand.step);
+        }
+        from.push(positions.as_ptr().cast_mut().cast());
+        strides.push(0);
+        let mut to = SmallVec::<[*mut u8; 4]>::new();
+        for operand in outputs {
+            to.push(operand.data.cast());
+            strides.push(operand.step);
+        }
+        // SAFETY: the caller's contract; the code is for rows of this length.
+        unsafe { routine.run_whole_rows(&mut from, numbers.as_ptr().cast(), &mut to, &mut strides) };
+        true
+    }
+}
