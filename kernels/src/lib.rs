@@ -41,6 +41,7 @@ pub use number::cartesian;
 pub use number::{Cast, Const, Dual, Element, Field, Float, Int, Machine, Mask, Num, Real, Truth, lit};
 pub use reduce::{Columns, ColumnsMut, columns, rows, scan};
 pub use row::Row;
+pub use runtime::kept::Kept;
 pub use runtime::{simd, stop, threads};
 #[cfg(feature = "engine")]
 pub use window::{convolution, pooling};

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::Tile;
 use super::at_once::Way;
 use super::buffers::{Buffers, Places};
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
 use super::stages::{Part, Slot, Stage, Stages, Sums};
 use super::tile::Shared;
-use super::{Instruction, Tile};
 use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
@@ -163,13 +163,7 @@ impl RowPlan {
     pub fn is_faster_than_compiled<T: Tile>(&self, n: usize) -> bool {
         let is_whole = n >= 2 * LANES && n.is_multiple_of(LANES);
         let is_fast = n < LANES || self.is_at_once::<T>(n);
-        self.is_machine_code::<T>() && is_fast && (!is_whole || self.has_dear_elements())
-    }
-
-    /// Whether the elements need a function that takes longer than loading its value.
-    pub(super) fn has_dear_elements(&self) -> bool {
-        let has_dear = |part: &Part| part.plan.program().instructions().iter().any(Instruction::is_dear);
-        self.uniform().all.iter().any(|stage| stage.pass().is_some_and(has_dear))
+        self.is_machine_code::<T>() && is_fast && (!is_whole || self.is_dear())
     }
 
     /// Whether one call of machine code computes a stage of several rows of `n` elements.

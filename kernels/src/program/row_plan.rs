@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::stages::{Numbers, Slot, Stage, Stages};
+use super::stages::{Numbers, Part, Slot, Stage, Stages};
 #[cfg(target_arch = "x86_64")]
 use super::whole_rows::WholeRows;
 use super::{Id, Instruction, Malformed, Program, Storage, Tile, ValueType};
@@ -36,6 +36,7 @@ pub struct RowPlan {
     stages: [Stages; 2],
     /// Whether each output has one value per element.
     gives: Vec<bool>,
+    is_dear: bool,
     /// For short rows.
     #[cfg(target_arch = "x86_64")]
     pub(super) whole: WholeRows,
@@ -87,6 +88,8 @@ impl RowPlan {
         }
         let of = |numbers| Stages::of(&program, gives, per_row, masks, &storage, numbers);
         let stages = [of(Numbers::Repeated)?, of(Numbers::Uniform)?];
+        let has_dear = |part: &Part| part.plan.program().instructions().iter().any(Instruction::is_dear);
+        let is_dear = stages[1].all.iter().any(|stage| stage.pass().is_some_and(has_dear));
         let inputs = (0..program.inputs.len()).map(|k| masks.contains(&k)).collect();
         let outputs = program.outputs.iter().map(|(_, id)| is_mask(*id)).collect();
         Ok(RowPlan {
@@ -96,6 +99,7 @@ impl RowPlan {
             storage,
             stages,
             gives: gives.to_vec(),
+            is_dear,
             #[cfg(target_arch = "x86_64")]
             whole: WholeRows::default(),
         })
@@ -114,6 +118,11 @@ impl RowPlan {
     /// The program.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// Whether the elements need a function that takes longer than loading its value.
+    pub(super) fn is_dear(&self) -> bool {
+        self.is_dear
     }
 
     /// The number of uniforms with one value per row.

@@ -1,6 +1,7 @@
 //! Runs a [`RowPlan`] over short rows, each as a whole in registers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -9,6 +10,7 @@ use super::{Instruction, OverRows, Tile};
 use crate::code::{MOST_ELEMENTS, Routine};
 use crate::number::scalar::Const;
 use crate::row::{Computed, Rows};
+use crate::runtime::kept::Kept;
 use crate::runtime::simd::{Level, level};
 
 /// The fewest bytes of a row with a function that takes long.
@@ -17,23 +19,20 @@ const FEWEST_BYTES: usize = 32;
 const LONG: usize = 256;
 /// The number of elements whose computation takes about as long as assembling the code.
 const ENOUGH: usize = 1 << 17;
-/// The most lengths of rows and sums for which a plan keeps machine code.
-const MOST_LENGTHS: usize = 64;
-
 /// What the machine code is for: the number of elements, the size of a number, the level, and which outputs are sums over rows.
 type Key = (usize, usize, Level, SmallVec<[bool; 4]>);
 
-/// The machine code for whole rows, by length.
+/// The machine code for whole rows.
 #[derive(Debug, Default)]
-pub struct WholeRows(Mutex<Vec<(Key, State)>>);
+pub struct WholeRows(Kept<Key, Code>);
 
-/// The state of the machine code for one key.
-#[derive(Debug)]
-enum State {
-    /// So many elements have been computed in other ways.
-    Counted(usize),
-    /// The machine code, if there is any.
-    Assembled(Option<Arc<Routine>>),
+/// The machine code for one key.
+#[derive(Debug, Default)]
+struct Code {
+    /// The number of elements for which it has been asked.
+    elements: AtomicUsize,
+    /// It is assembled once there were enough. `None` if there is none.
+    routine: OnceLock<Option<Routine>>,
 }
 
 impl RowPlan {
@@ -41,38 +40,29 @@ impl RowPlan {
     /// rows. Few elements fill only a part of a vector: then a function that takes long is computed for several rows at once. Loops over
     /// many elements are as fast, unless a row is only reduced, or has such a function. The code is assembled once it has been asked for
     /// with enough rows, because that takes as long as computing them.
-    pub(super) fn whole_rows<T: Tile>(&self, n: usize, rows: usize, sums: &[bool]) -> Option<Arc<Routine>> {
+    pub(super) fn whole_rows<T: Tile>(&self, n: usize, rows: usize, sums: &[bool]) -> Option<&Routine> {
         let assemble = T::WHOLE_ROWS.filter(|_| (1..=MOST_ELEMENTS).contains(&n))?;
-        let is_dear = self.has_dear_elements();
+        let is_dear = self.is_dear();
         if is_dear && n * size_of::<T>() < FEWEST_BYTES || !is_dear && n >= LONG && self.gives().contains(&true) {
             return None;
         }
         let key = (n, size_of::<T>(), level(), SmallVec::from_slice(sums));
-        let mut known = self.whole.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = match known.iter().position(|(other, _)| *other == key) {
-            Some(at) => at,
+        let find = || self.whole.0.find(|known| *known == key);
+        let code = match find() {
+            Some(code) => code,
             None => {
-                if known.len() == MOST_LENGTHS {
-                    // In place of another that is not assembled.
-                    let counted = known.iter().position(|(_, state)| matches!(state, State::Counted(_)))?;
-                    known.remove(counted);
-                }
-                known.push((key, State::Counted(0)));
-                known.len() - 1
+                self.whole.0.keep(key.clone(), Arc::default());
+                find()?
             }
         };
-        let state = &mut known[at].1;
-        if let State::Counted(elements) = state {
-            *elements = elements.saturating_add(n.saturating_mul(rows));
-            if *elements < ENOUGH {
-                return None;
-            }
-            *state = State::Assembled(assemble(self, n, sums, level()).map(Arc::new));
+        if let Some(routine) = code.routine.get() {
+            return routine.as_ref();
         }
-        match state {
-            State::Assembled(routine) => routine.clone(),
-            State::Counted(_) => None,
+        let elements = n.saturating_mul(rows);
+        if code.elements.fetch_add(elements, Ordering::Relaxed).saturating_add(elements) < ENOUGH {
+            return None;
         }
+        code.routine.get_or_init(|| assemble(self, n, sums, key.2)).as_ref()
     }
 
     /// Runs the plan as [`RowPlan::run`] does, if there is machine code for whole rows. The outputs marked by `sums` are added to what is in

@@ -1,5 +1,6 @@
-//! The execution of loops: SIMD levels, registers, threads, and requests to stop.
+//! The execution of loops: SIMD levels, registers, threads, requests to stop, and what is kept for the next call.
 
+pub mod kept;
 #[cfg(feature = "engine")]
 pub(crate) mod register;
 pub(crate) mod serial;

@@ -6,11 +6,11 @@ use minitensor_kernels::program::{Part, Plan, Program, Split, Storage};
 use smallvec::{SmallVec, smallvec};
 
 use super::def::{DTypeRule, OpDef};
-use super::kept::Kept;
 use super::program::dtypes_of_elements;
 use super::variants::Prepared;
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
+use minitensor_kernels::Kept;
 
 /// The kernel of an element op that a program computes.
 #[derive(Debug)]

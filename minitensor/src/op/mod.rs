@@ -31,7 +31,6 @@ pub(crate) mod gradient;
 #[cfg(feature = "engine")]
 pub(crate) mod internal;
 #[cfg(feature = "engine")]
-mod kept;
 #[cfg(feature = "engine")]
 pub mod registry;
 #[cfg(feature = "engine")]

@@ -9,7 +9,6 @@ use minitensor_kernels::row::{Computed, Rows};
 use smallvec::SmallVec;
 
 use super::def::{Core, DTypeRule, OpDef, ProgramArguments, ShapeRule};
-use super::kept::Kept;
 use super::kernel::CellArg;
 use super::program::dtypes_of_rows;
 use super::variants::Prepared;
@@ -17,6 +16,7 @@ use crate::attr::{Attr, uniform};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::tensor::try_vec;
+use minitensor_kernels::Kept;
 
 /// The kernel of a row op that a program computes.
 pub struct RowKernel {

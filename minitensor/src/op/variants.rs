@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 
 use super::call::shape_rule::Bindings;
 use super::def::{Arity, DTypeRule, OpDef, ProgramArguments};
-use super::kept::Kept;
 use super::program::check_dtypes;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result, counted};
 use crate::graph::record;
+use minitensor_kernels::Kept;
 
 /// Writes the program for the attributes of a call, and, for each input, whether it is given. Of a float, only whether it is given
 /// matters.

@@ -14,9 +14,9 @@ use crate::op::CustomOpBuilder;
 use crate::op::by_name::names;
 use crate::op::call::Value;
 use crate::op::def::{Arity, Body, Core, DTypeRule, OpDef, OpRef};
-use crate::op::kept::Kept;
 use crate::op::{OpName, dispatch_one, registry};
 use crate::tensor::{Device, DeviceKind, Tensor};
+use minitensor_kernels::Kept;
 
 /// The gradient of an op whose row body has a program. It consists of recorded ops, so it has a gradient itself.
 pub fn gradient(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {

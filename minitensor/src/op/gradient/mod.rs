@@ -20,9 +20,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::def::{Backward, Body, Core, DTypeRule, Input, OpDef};
 use crate::op::gradient::pullback::Pullback;
-use crate::op::kept::Kept;
 use crate::op::registry;
 use crate::tensor::Tensor;
+use minitensor_kernels::Kept;
 
 /// The pullbacks of one op, by kind of call.
 #[derive(Default)]
