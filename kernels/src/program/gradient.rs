@@ -3,6 +3,7 @@
 //! If few reductions depend on one another, the derivatives of a program in the direction of each of them are computed forwards: the sums of
 //! the gradient then have the form of compiled passes. Otherwise one sweep in reverse order computes all ([`reverse`](super::reverse)).
 
+use super::symbol::use_plain_products;
 use super::{Id, Instruction, Program, ScalarValue, Symbol};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real, lit};
@@ -107,6 +108,7 @@ impl Program {
         let uniforms: Vec<&str> = numbers.iter().copied().chain(&self.uniforms).map(String::as_str).collect();
         let mut complete = true;
         let program = Program::write(&inputs, &uniforms, |x, u| {
+            use_plain_products();
             let ((d_rows, x), (d_numbers, u)) = (x.split_at(rows.len()), u.split_at(numbers.len()));
             let (mut d_rows, mut d_numbers) = (d_rows.iter(), d_numbers.iter());
             let cotangents: Vec<Symbol> = gives

@@ -27,6 +27,8 @@ struct Recorded {
     known: HashMap<u64, SmallVec<[Id; 1]>>,
     /// The number of instructions after which the recording ends by unwinding.
     most: Option<usize>,
+    /// Whether the [product rule](Num::times) has plain products.
+    has_plain_products: bool,
 }
 
 /// The payload of an unwinding recording that has too many instructions.
@@ -52,6 +54,11 @@ pub(super) fn record<R>(most: Option<usize>, f: impl FnOnce() -> R) -> (Vec<Inst
     let recorded = WRITTEN.with_borrow_mut(|all| all.last_mut().map(std::mem::take)).unwrap_or_default();
     drop(open);
     (recorded.instructions, result)
+}
+
+/// From now on, the [product rule](Num::times) of the innermost recording has plain products, as that of compiled rows.
+pub(super) fn use_plain_products() {
+    WRITTEN.with_borrow_mut(|all| all.last_mut().into_iter().for_each(|recorded| recorded.has_plain_products = true));
 }
 
 /// Adds an instruction, or returns an existing instruction that computes the same.
@@ -201,6 +208,17 @@ impl Num for Symbol {
         Symbol(push(Instruction::Detach(self.0)))
     }
     numbers! { negative(self) = Negative; square(self) = Square; conj(self) = Conj; chain(self, tangent) = Chain; pow(self, y) = Pow; exponent_slope(self) = Log; }
+    fn times(self, tangent: Self) -> Self {
+        let is_zero = |recorded: &Recorded| {
+            let zero = |c: &Const| matches!(c, Const::Int(0)) || matches!(c, Const::Float(x) if *x == 0.0);
+            matches!(recorded.instructions.get(tangent.0.at()), Some(Instruction::Constant(c)) if zero(c))
+        };
+        let is_plain = |recorded: &Recorded| recorded.has_plain_products && !is_zero(recorded);
+        match WRITTEN.with_borrow(|all| all.last().is_some_and(is_plain)) {
+            true => self * tangent,
+            false => self.chain(tangent),
+        }
+    }
     fn powi(self, exponent: i64) -> Self {
         Symbol(push(Instruction::Powi(self.0, exponent)))
     }
