@@ -21,11 +21,17 @@ def rows(n: int, dtype: str) -> np.ndarray:
     return x
 
 
-@mt.row_op(name="tests::gated_rows", outputs=["y", "peak"])
-def gated_rows(x, gate, scale: float = 0.5):
-    e = (x * scale).exp()
-    y = mt.where(x > gate, e, e * x)
-    return y / (y.sum() + 1), (y * x).max()
+@pytest.fixture(scope="module", autouse=True)
+def gated():
+    """An op with a row and a number for each row as results."""
+
+    def gated(x, gate, scale: float = 0.5):
+        e = (x * scale).exp()
+        y = mt.where(x > gate, e, e * x)
+        return y / (y.sum() + 1), (y * x).max()
+
+    yield mt.row_op(name="test_short_rows::gated", outputs=["y", "peak"])(gated)
+    mt.unregister_custom_op_py("test_short_rows::gated")
 
 
 OPS = {
@@ -38,8 +44,8 @@ OPS = {
     "sum": lambda x, w, b: mt.ops.sum(x, axis=-1),
     "max": lambda x, w, b: mt.ops.max(x, axis=-1),
     "prod": lambda x, w, b: mt.ops.prod(x, axis=-1),
-    "y": lambda x, w, b: gated_rows(x, b)[0],
-    "peak": lambda x, w, b: gated_rows(x, b)[1],
+    "y": lambda x, w, b: mt.ops.test_short_rows.gated(x, b)[0],
+    "peak": lambda x, w, b: mt.ops.test_short_rows.gated(x, b)[1],
 }
 
 
