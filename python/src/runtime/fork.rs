@@ -91,8 +91,14 @@ mod handlers {
     }
 }
 
+/// The modules that finding an op by name may import.
+const OF_LOOKUPS: [&str; 2] = ["importlib.metadata", "minitensor.plugins.discovery"];
+
+/// A child could never import a module that another thread was importing. So these are imported before.
 #[pyfunction]
-fn _before_fork() {
+fn _before_fork(py: Python<'_>) {
+    // An import that fails fails again where its module is needed.
+    OF_LOOKUPS.into_iter().for_each(|module| drop(py.import(module)));
     IS_HOOKED.set(true);
 }
 
