@@ -5,7 +5,7 @@ import pytest
 
 import minitensor as mt
 
-#: With a row of each kind in memory, few rows are computed by other loops than many.
+#: More elements than are needed to assemble the machine code for whole rows. Fewer are computed by other loops.
 MANY = 1 << 18
 
 
