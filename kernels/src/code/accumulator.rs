@@ -29,8 +29,13 @@ pub struct Accumulator {
 impl Accumulator {
     /// The operation that combines runs. `None` if there are none.
     pub fn runs(&self) -> Option<Op> {
-        Some(combining(self.reduction)).filter(|op| matches!(op, Op::Add | Op::Multiply))
+        has_runs(self.reduction).then(|| combining(self.reduction))
     }
+}
+
+/// Whether the result depends on the order. Then the elements of a run are combined before runs are.
+pub(super) fn has_runs(reduction: Reduction) -> bool {
+    matches!(combining(reduction), Op::Add | Op::Multiply)
 }
 
 /// The operation that combines lanes.

@@ -18,7 +18,6 @@ use super::tail::MASKS_FOR_VALUES;
 use super::values::Held;
 use super::whole_row::{self, HELPERS, Pass, WholeRow};
 use super::x86::{Fused, fused, immediate, vector};
-use crate::program::Storage;
 use crate::reduce::rows::LANES;
 use crate::runtime::simd::Level;
 
@@ -30,12 +29,12 @@ pub struct Loop {
     pub slots: usize,
 }
 
-/// What a loop does with a form.
+/// The body of a loop.
 pub enum Body<'a> {
-    /// It computes elements, and adds to accumulators.
-    Loop(Vec<Accumulator>),
+    /// It computes elements, and reduces them to these accumulators.
+    Elements(Vec<Accumulator>),
     /// It computes a row.
-    WholeRow(&'a WholeRow),
+    WholeRow(&'a WholeRow<'a>),
 }
 
 /// The loop over a form, whose code begins at `start`. `outputs` says how the outputs are stored. The last of them belong to
@@ -50,7 +49,7 @@ pub fn assemble(
     body: Body<'_>,
 ) -> Result<Loop, IcedError> {
     let (mut accumulators, row) = match body {
-        Body::Loop(accumulators) => (accumulators, None),
+        Body::Elements(accumulators) => (accumulators, None),
         Body::WholeRow(row) => (vec![], Some(row)),
     };
     let end = form.nodes.len();
@@ -92,8 +91,8 @@ pub fn assemble(
             },
         ),
         extents: match row {
-            Some(_) => Extent::of(form),
-            None => form.nodes.iter().map(|node| extent_in_loop(node.op)).collect(),
+            Some(_) => Extent::in_row(form),
+            None => Extent::in_loop(form),
         },
         is_number: false,
         reduced: vec![],
@@ -155,14 +154,6 @@ pub(super) struct Assembler<'a> {
     /// The elements of a row that are computed.
     pub(super) pass: Pass,
     pub(super) emitter: Emitter<'a>,
-}
-
-/// The extent of a node of a loop over elements.
-fn extent_in_loop(op: Op) -> Extent {
-    match op {
-        Op::Constant(_) | Op::Uniform(_) | Op::Truth(_) | Op::Input(_, Storage::One) => Extent::Fixed,
-        _ => Extent::Element,
-    }
 }
 
 impl Assembler<'_> {
@@ -326,9 +317,9 @@ impl Assembler<'_> {
             }
         } else {
             let value = match self.emitter.row {
-                Some(row) if row.adds[k] => {
-                    let memory = self.emitter.output_place(k, output, width, self.copy)?;
-                    self.with_memory(value, memory, width)?
+                Some(row) if row.adds(k) => {
+                    let sum = self.emitter.output_place(k, output, width, self.copy)?;
+                    self.added(value, sum, width)?
                 }
                 _ => value,
             };

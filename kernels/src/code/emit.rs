@@ -96,7 +96,7 @@ pub struct Emitter<'a> {
     /// The inputs and outputs that have elements, as for `started`.
     pub(super) operands: Vec<(Register, usize)>,
     /// The rows, if each is computed as a whole.
-    pub(super) row: Option<&'a WholeRow>,
+    pub(super) row: Option<&'a WholeRow<'a>>,
 }
 
 impl<'a> Emitter<'a> {
@@ -105,7 +105,7 @@ impl<'a> Emitter<'a> {
         constants: &'a [i64],
         start: u64,
         accumulators: &'a [Accumulator],
-        row: Option<&'a WholeRow>,
+        row: Option<&'a WholeRow<'a>>,
     ) -> Emitter<'a> {
         let (encoder, started) = (Encoder::new(64), [None; STARTS.len()]);
         Emitter {

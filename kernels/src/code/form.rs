@@ -172,6 +172,7 @@ impl Node {
     }
 
     /// Whether it is no input that is stored in another way than as numbers of the program.
+    #[cfg(target_arch = "x86_64")]
     pub fn has_own_storage(&self) -> bool {
         match self.op {
             Op::Input(_, storage) => matches!(storage, Storage::Own | Storage::One),
@@ -265,13 +266,13 @@ impl Form {
     }
 
     /// How each output is stored: as `stored` says, if it is a number. An output that needs more instructions gets another node.
+    #[cfg(target_arch = "x86_64")]
     pub fn outputs_stored(&mut self, stored: &[Storage], width: Width) -> Vec<Output> {
         let mut outputs = Vec::with_capacity(stored.len());
         for (at, storage) in stored.iter().enumerate() {
             let id = self.outputs[at];
             let op = self.nodes[id as usize].op;
             match (op, storage) {
-                #[cfg(target_arch = "x86_64")]
                 (_, Storage::BFloat16) => self.outputs[at] = self.bfloat16(id),
                 // A value of its own, because storing another output may overwrite the input.
                 (Op::Input(..), _) => self.outputs[at] = self.add(Op::Or, width, &[id, id]),

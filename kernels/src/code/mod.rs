@@ -58,7 +58,7 @@ pub use number::{Condition, Format, Number};
 #[cfg(target_arch = "x86_64")]
 pub use routine::Routine;
 #[cfg(target_arch = "x86_64")]
-pub use whole_row::{MOST_ELEMENTS, RowOutputs};
+pub use whole_row::RowOutputs;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

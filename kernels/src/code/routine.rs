@@ -131,7 +131,7 @@ impl Routine {
                 &constants,
                 *start as u64,
                 inputs,
-                Body::Loop(accumulators.clone()),
+                Body::Elements(accumulators.clone()),
             );
             debug_assert!(assembled.is_ok(), "{assembled:?}");
             let Loop { bytes: code, slots: used } = assembled.ok()?;

@@ -6,7 +6,7 @@ use super::form::{Form, Id, Node, Op, Width};
 use crate::program::Storage;
 use crate::runtime::simd::Level;
 
-/// What the values of a node are.
+/// How many values a node has, and where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
     /// One number for all rows, or for a row, which is loaded into all lanes.
@@ -18,12 +18,17 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// The extent of each node.
-    pub fn of(form: &Form) -> Vec<Extent> {
+    /// The extent of each node of a loop over elements, which has no rows.
+    pub fn in_loop(form: &Form) -> Vec<Extent> {
+        form.nodes.iter().map(|node| if is_fixed(node.op) { Extent::Fixed } else { Extent::Element }).collect()
+    }
+
+    /// The extent of each node of a row.
+    pub fn in_row(form: &Form) -> Vec<Extent> {
         let mut all: Vec<Extent> = Vec::with_capacity(form.nodes.len());
         for node in &form.nodes {
             all.push(match node.op {
-                Op::Constant(_) | Op::Uniform(_) | Op::Truth(_) | Op::Input(_, Storage::One) => Extent::Fixed,
+                op if is_fixed(op) => Extent::Fixed,
                 Op::Input(..) | Op::Test(_) | Op::Repeat => Extent::Element,
                 Op::Reduce(_) => Extent::Number,
                 _ => node.operands().iter().map(|id| all[*id as usize]).fold(Extent::Number, Ord::max),
@@ -33,10 +38,14 @@ impl Extent {
     }
 }
 
+fn is_fixed(op: Op) -> bool {
+    matches!(op, Op::Constant(_) | Op::Uniform(_) | Op::Truth(_) | Op::Input(_, Storage::One))
+}
+
 /// The same form, where numbers of a row that elements are computed from are repeated. `gives` marks the outputs with elements. `None` if
 /// another output has elements, or a truth value.
 pub fn with_repeats(form: &Form, gives: &[bool], level: Level) -> Option<Form> {
-    let extents = Extent::of(form);
+    let extents = Extent::in_row(form);
     let mut repeated = Form::default();
     let mut moved: Vec<Id> = Vec::with_capacity(form.nodes.len());
     for (at, node) in form.nodes.iter().enumerate() {
@@ -64,7 +73,7 @@ pub fn with_repeats(form: &Form, gives: &[bool], level: Level) -> Option<Form> {
     let is_missing = |(node, extent): (&Node, Extent)| {
         extent == Extent::Number && matches!(node.op, Op::NearestFloat16 | Op::NarrowTruth | Op::WidenTruth)
     };
-    (!repeated.nodes.iter().zip(Extent::of(&repeated)).any(is_missing)).then_some(repeated)
+    (!repeated.nodes.iter().zip(Extent::in_row(&repeated)).any(is_missing)).then_some(repeated)
 }
 
 /// The part of a form between two reductions: nodes that follow each other. First come numbers of the row, then elements, and at last the
@@ -78,7 +87,7 @@ pub struct Stage {
 
 /// The stage of each node, and its place within the stage. Elements belong to the first stage that needs them.
 fn places(form: &Form) -> Vec<(usize, u8)> {
-    let extents = Extent::of(form);
+    let extents = Extent::in_row(form);
     let is_reduction = |id: Id| matches!(form.nodes[id as usize].op, Op::Reduce(_));
     let mut stages: Vec<usize> = Vec::new();
     for node in &form.nodes {

@@ -5,10 +5,10 @@
 
 use iced_x86::{Code, IcedError, Instruction, Register};
 
-use super::accumulator::{Accumulator, combining};
+use super::accumulator::{Accumulator, combining, has_runs};
 use super::emit::{ELEMENT, Emitter, INPUTS, KEPT_STRIDES, OUTPUTS, Operand, RUN_END, STRIDES, UNIFORMS, half, memory};
 use super::form::{Op, Width};
-use super::x86::{mask, variants, vector};
+use super::x86::{mask, vector};
 use crate::program::OverRows;
 use crate::reduce::rows::LANES;
 use crate::row::Reduction;
@@ -119,17 +119,16 @@ impl Emitter<'_> {
         bytes: usize,
         helpers: Helpers,
     ) -> Result<(), IcedError> {
-        let (level, op) = (self.shape.level, combining(reduction));
-        let code = |op: Op| variants(op, width, level).map_or(Code::INVALID, |found| found.at(level, bytes));
-        if matches!(op, Op::Add | Op::Multiply) {
-            return self.emit(code(op), &[lanes, lanes, others]);
+        let combined = self.code_of(combining(reduction), width, bytes);
+        if has_runs(reduction) {
+            return self.emit(combined, &[lanes, lanes, others]);
         }
         // The instruction returns the second operand if either is NaN.
         let [extremum, is_nan] = [1, 2].map(|k| Operand::Register(vector(helpers.vectors[k], bytes)));
-        let is_nan = if level == Level::Avx512 { Operand::Register(mask(helpers.mask)) } else { is_nan };
-        self.emit(code(op), &[extremum, lanes, others])?;
-        self.emit(code(Op::Equal), &[is_nan, lanes, lanes, IS_UNORDERED])?;
-        self.select(code(Op::Select), [lanes, extremum, lanes], is_nan)
+        let is_nan = if self.shape.level == Level::Avx512 { Operand::Register(mask(helpers.mask)) } else { is_nan };
+        self.emit(combined, &[extremum, lanes, others])?;
+        self.emit(self.code_of(Op::Equal, width, bytes), &[is_nan, lanes, lanes, IS_UNORDERED])?;
+        self.select(self.code_of(Op::Select, width, bytes), [lanes, extremum, lanes], is_nan)
     }
 
     /// Stores the first number of a register.

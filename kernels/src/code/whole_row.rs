@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use iced_x86::{Code, IcedError};
 
-use super::accumulator::combining;
+use super::accumulator::{combining, has_runs};
 use super::assemble::{Assembler, Body, Loop, assemble};
 use super::emit::{Emitter, OUTPUTS, Operand, SLOT, Shape, TRUTH_HELPER, memory};
 use super::form::{Form, Id, Node, Op, Output, Width};
@@ -26,25 +26,20 @@ use crate::row::Reduction;
 use crate::runtime::simd::Level;
 
 /// Rows of one length.
-#[derive(Clone, Debug)]
-pub struct WholeRow {
+#[derive(Debug)]
+pub struct WholeRow<'a> {
     /// The number of elements of a row.
     pub n: usize,
     /// The positions of the masks of the elements in the last vector, for singles and doubles.
     pub masks: [i64; 2],
     /// The position of the result of each reduction for no elements.
     pub identities: [i64; 4],
-    /// Whether each output has one value per element. The others have a number per row.
-    pub gives: Vec<bool>,
-    /// Whether each output is added to what is in memory.
-    pub adds: Vec<bool>,
+    pub outputs: RowOutputs<'a>,
     pub stages: Vec<Stage>,
 }
 
 /// The most instructions for a row. More do not fit the cache for instructions.
 const MOST_INSTRUCTIONS: usize = 4096;
-/// The most elements of a row.
-pub const MOST_ELEMENTS: usize = 1024;
 
 /// The outputs of a row.
 #[derive(Clone, Copy, Debug)]
@@ -53,23 +48,27 @@ pub struct RowOutputs<'a> {
     pub stored: &'a [Storage],
     /// Whether each has one value per element. The others have a number per row.
     pub gives: &'a [bool],
-    /// Whether each is added to what is in memory.
-    pub adds: &'a [bool],
+    /// Whether each is a sum over rows: a row adds its values to those in memory. Outputs beyond the end are no sums.
+    pub sums: &'a [bool],
 }
 
 impl Routine {
     /// Assembles the form of a row of `n` elements, which has the reductions. `identities` are the bits of their results for no elements.
     /// `None` if there is no such code: the stages of the row are computed one after the other.
+    ///
+    /// # Panics
+    /// If `n` is 0.
     pub fn whole(
         mut form: Form,
         inputs: usize,
-        RowOutputs { stored, gives, adds }: RowOutputs<'_>,
+        row_outputs @ RowOutputs { stored, gives, sums }: RowOutputs<'_>,
         n: usize,
         identities: [u64; 4],
         width: Width,
         level: Level,
     ) -> Option<Routine> {
-        if level == Level::Baseline || !(1..=MOST_ELEMENTS).contains(&n) {
+        assert!(n > 0, "a row has elements");
+        if level == Level::Baseline {
             return None;
         }
         let outputs = form.outputs_stored(stored, width);
@@ -80,7 +79,7 @@ impl Routine {
         let is_own = lowered.nodes.iter().all(Node::has_own_storage)
             && outputs.iter().all(|output| matches!(output, Output::Number(Storage::Own)));
         // Other ways of storing have no masks, and are not added to.
-        let needs_none = n.is_multiple_of(lanes) && !adds.contains(&true);
+        let needs_none = n.is_multiple_of(lanes) && !sums.contains(&true);
         if !needs_none && !is_own || lowered.nodes.len() * copies > MOST_INSTRUCTIONS {
             return None;
         }
@@ -88,8 +87,7 @@ impl Routine {
         let identities = identities.map(|bits| constant(&mut bytes, bits, width as usize, level, lanes));
         let masks = masks(&mut bytes, n - (copies - 1) * lanes, lanes, level);
         bytes.resize(bytes.len().next_multiple_of(SLOT), 0);
-        let row =
-            WholeRow { n, masks, identities, gives: gives.to_vec(), adds: adds.to_vec(), stages: stages(&lowered) };
+        let row = WholeRow { n, masks, identities, outputs: row_outputs, stages: stages(&lowered) };
         let shape = Shape { level, lanes, copies, groups: 1, has_rows: true, has_tail: false, bypasses: false };
         let start = bytes.len();
         let assembled = assemble(&lowered, &outputs, shape, &constants, start as u64, inputs, Body::WholeRow(&row));
@@ -113,7 +111,17 @@ fn masks(bytes: &mut Vec<u8>, count: usize, lanes: usize, level: Level) -> [i64;
     })
 }
 
-impl WholeRow {
+impl WholeRow<'_> {
+    /// Whether an output has one value per element.
+    fn gives(&self, output: usize) -> bool {
+        self.outputs.gives[output]
+    }
+
+    /// Whether an output is a sum over rows.
+    pub fn adds(&self, output: usize) -> bool {
+        self.outputs.sums.get(output) == Some(&true)
+    }
+
     /// Whether only some elements of a vector exist.
     pub fn is_part(&self, copy: usize, lanes: usize) -> bool {
         (copy + 1) * lanes > self.n
@@ -141,7 +149,7 @@ pub const MASKS_FOR_VALUES: usize = 6;
 
 impl Emitter<'_> {
     /// Loads the mask of the elements in the last vector of each row, if it is not a whole vector.
-    pub(super) fn load_mask(&mut self, row: &WholeRow) -> Result<(), IcedError> {
+    pub(super) fn load_mask(&mut self, row: &WholeRow<'_>) -> Result<(), IcedError> {
         if row.n.is_multiple_of(self.shape.lanes) || self.shape.level != Level::Avx512 {
             return Ok(());
         }
@@ -195,7 +203,7 @@ impl RowHelpers {
 
 impl Assembler<'_> {
     /// Computes a row, stage by stage. Within a stage, some vectors are computed at a time.
-    pub(super) fn whole_row(&mut self, row: &WholeRow, outputs: &[Output]) -> Result<(), IcedError> {
+    pub(super) fn whole_row(&mut self, row: &WholeRow<'_>, outputs: &[Output]) -> Result<(), IcedError> {
         let Shape { level, copies, .. } = self.emitter.shape;
         let end = self.form.nodes.len() as u32;
         for (at, stage) in row.stages.iter().enumerate() {
@@ -217,7 +225,7 @@ impl Assembler<'_> {
                     self.go_to(id, copy);
                     self.accumulate(id, row)?;
                 }
-                for (k, output) in outputs.iter().enumerate().filter(|(k, _)| is_last && row.gives[*k]) {
+                for (k, output) in outputs.iter().enumerate().filter(|(k, _)| is_last && row.gives(*k)) {
                     for copy in group.clone() {
                         self.go_to(end + k as u32, copy);
                         self.output(k, *output)?;
@@ -230,23 +238,24 @@ impl Assembler<'_> {
                 self.fold_row(id, row)?;
             }
         }
-        for k in (0..outputs.len()).filter(|k| !row.gives[*k]) {
+        for k in (0..outputs.len()).filter(|k| !row.gives(*k)) {
             self.go_to(end + k as u32, copies - 1);
             self.output_number(k)?;
         }
         Ok(())
     }
 
-    /// Adds what is in memory to a value that is about to be stored there, in a register that is not for values.
-    pub(super) fn with_memory(&mut self, value: Operand, memory: Operand, width: Width) -> Result<Operand, IcedError> {
-        let bytes = self.emitter.shape.lanes * width as usize;
-        let sum = Operand::Register(vector(self.helpers().part, bytes));
-        match self.emitter.is_tail {
-            true => self.emitter.move_existing(sum, memory, width, self.copy)?,
-            false => self.emitter.load(sum, memory)?,
+    /// The sum of an output in memory and the value of this row, in a register that is not for values.
+    pub(super) fn added(&mut self, value: Operand, sum: Operand, width: Width) -> Result<Operand, IcedError> {
+        let bytes = if self.is_number { 16 } else { self.emitter.shape.lanes * width as usize };
+        let register = Operand::Register(vector(self.helpers().part, bytes));
+        match () {
+            () if self.is_number => self.emitter.broadcast(register, sum, width)?,
+            () if self.emitter.is_tail => self.emitter.move_existing(register, sum, width, self.copy)?,
+            () => self.emitter.load(register, sum)?,
         }
-        self.emitter.emit(self.emitter.code_of(Op::Add, width, bytes), &[sum, sum, value])?;
-        Ok(sum)
+        self.emitter.emit(self.emitter.code_of(Op::Add, width, bytes), &[register, register, value])?;
+        Ok(register)
     }
 
     /// Goes to a position and copy.
@@ -257,7 +266,7 @@ impl Assembler<'_> {
 
     /// Adds a vector to the partial results of a reduction. There is one for each vector of a block of all lanes, in the order of
     /// [`reduce::rows`](crate::reduce::rows).
-    fn accumulate(&mut self, id: Id, row: &WholeRow) -> Result<(), IcedError> {
+    fn accumulate(&mut self, id: Id, row: &WholeRow<'_>) -> Result<(), IcedError> {
         let Node { op: Op::Reduce(reduction), width, .. } = self.form.nodes[id as usize] else { return Ok(()) };
         let x = self.form.nodes[id as usize].operands()[0];
         let (copy, lanes) = (self.copy, self.emitter.shape.lanes);
@@ -273,7 +282,7 @@ impl Assembler<'_> {
         }
         let (block, at) = (copy / (LANES / lanes), copy % (LANES / lanes));
         // Sums and products of further runs are computed apart. The elements after the last block are no run.
-        let has_runs = matches!(combining(reduction), Op::Add | Op::Multiply) && row.n >= (RUN + 1) * LANES;
+        let has_runs = has_runs(reduction) && row.n >= (RUN + 1) * LANES;
         let is_in_run = has_runs && block >= RUN && block < row.n / LANES;
         let begins = if is_in_run { block.is_multiple_of(RUN) } else { block == 0 };
         if has_runs && (begins && is_in_run || block == row.n / LANES) {
@@ -326,7 +335,7 @@ impl Assembler<'_> {
     }
 
     /// Combines the partial results of a reduction: all lanes with those half as many further on, again and again.
-    fn fold_row(&mut self, id: Id, row: &WholeRow) -> Result<(), IcedError> {
+    fn fold_row(&mut self, id: Id, row: &WholeRow<'_>) -> Result<(), IcedError> {
         let Node { op: Op::Reduce(reduction), width, .. } = self.form.nodes[id as usize] else { return Ok(()) };
         let Shape { lanes, copies, .. } = self.emitter.shape;
         let (bytes, kind) = (lanes * width as usize, (reduction, width));
@@ -374,11 +383,8 @@ impl Assembler<'_> {
         let width = self.form.nodes[id as usize].width;
         let mut value = self.register(id)?;
         let to = memory(self.emitter.start_of(OUTPUTS, k)?, 0);
-        if self.emitter.row.is_some_and(|row| row.adds[k]) {
-            let sum = Operand::Register(vector(self.helpers().part, 16));
-            self.emitter.broadcast(sum, to, width)?;
-            self.emitter.emit(self.emitter.code_of(Op::Add, width, 16), &[sum, sum, value])?;
-            value = sum;
+        if self.emitter.row.is_some_and(|row| row.adds(k)) {
+            value = self.added(value, to, width)?;
         }
         self.emitter.store_number(to, value, width)?;
         self.release(&[id]);

@@ -10,6 +10,8 @@
 mod at_once;
 #[cfg(feature = "engine")]
 mod buffers;
+#[cfg(feature = "engine")]
+mod choice;
 mod gradient;
 mod instruction;
 mod json;

@@ -49,9 +49,8 @@ impl RowPlan {
         if rows == 0 {
             return;
         }
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the caller's contract.
-        if unsafe { self.run_whole_rows(n, rows, inputs, uniforms, outputs, &self.no_sums()) } {
+        if unsafe { self.run_whole_rows(n, rows, inputs, uniforms, outputs, &[]) } {
             return;
         }
         let is_at_once = self.is_at_once::<T>(n);
@@ -131,48 +130,6 @@ impl RowPlan {
 }
 
 impl RowPlan {
-    /// For each output, that it is no sum over rows.
-    #[cfg(target_arch = "x86_64")]
-    fn no_sums(&self) -> SmallVec<[bool; 4]> {
-        self.program().outputs.iter().map(|_| false).collect()
-    }
-
-    /// Whether machine code computes `rows` rows of `n` elements as a whole. It is assembled if so many have been asked for that it pays.
-    pub fn has_whole_rows<T: Tile>(&self, n: usize, rows: usize) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return self.whole_rows::<T>(n, rows, &self.no_sums()).is_some();
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = (n, rows);
-            false
-        }
-    }
-
-    /// Whether one call of machine code reduces several rows of `n` elements to numbers.
-    pub fn reduces_at_once<T: Tile>(&self, n: usize) -> bool {
-        let stages = self.uniform();
-        let has_loop = |part: &Part| part.plan.has_loop_over_rows::<T>(n);
-        let is_at_once = |stage: &Stage| {
-            stage.elements.is_none() && stage.sums.as_ref().map_or(stage.reductions.is_empty(), |s| has_loop(&s.part))
-        };
-        (LANES..=SECTION).contains(&n) && stages.are_one_pass() && stages.all.iter().all(is_at_once)
-    }
-
-    /// Whether machine code is faster than the loops that rustc compiles from the same body, for rows of `n` elements. It is, unless these
-    /// loops compute whole blocks, and little more than sums and products: they go through all stages of a row without a call.
-    pub fn is_faster_than_compiled<T: Tile>(&self, n: usize) -> bool {
-        let is_whole = n >= 2 * LANES && n.is_multiple_of(LANES);
-        let is_fast = n < LANES || self.is_at_once::<T>(n);
-        self.is_machine_code::<T>() && is_fast && (!is_whole || self.is_dear())
-    }
-
-    /// Whether one call of machine code computes a stage of several rows of `n` elements.
-    pub fn is_at_once<T: Tile>(&self, n: usize) -> bool {
-        let has_loop = |part: &Part| part.plan.has_loop_over_rows::<T>(n);
-        let is_one_call = |stage: &Stage| !stage.takes_whole_rows() && stage.pass().is_none_or(has_loop);
-        (LANES..=SECTION).contains(&n) && self.uniform().all.iter().all(is_one_call)
-    }
-
     /// The outputs whose memory the first arrays of long rows use, until the last stage replaces their elements. Machine code reads an
     /// element before it writes one.
     fn outputs_lent<T: Tile>(&self) -> SmallVec<[usize; 2]> {

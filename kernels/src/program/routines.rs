@@ -46,12 +46,12 @@ where
 }
 
 /// Assembles the machine code of a program for rows of `n` elements, each as a whole. It takes the inputs, then the numbers of the row
-/// and the positions of elements as further inputs, and the attributes and the length of the row as uniforms. Some outputs are added to
-/// what is in memory.
+/// and the positions of elements as further inputs, and the attributes and the length of the row as uniforms. For an output that is marked
+/// as a sum over rows, each row is added to the same memory.
 pub type AssembleWhole = fn(&RowPlan, usize, &[bool], Level) -> Option<Routine>;
 
 /// Assembles the machine code of a program over rows whose numbers are `N`s.
-pub fn assemble_whole<N: Format + Float>(plan: &RowPlan, n: usize, adds: &[bool], level: Level) -> Option<Routine>
+pub fn assemble_whole<N: Format + Float>(plan: &RowPlan, n: usize, sums: &[bool], level: Level) -> Option<Routine>
 where
     Number<N>: Scalar<Mask = Condition>,
 {
@@ -81,7 +81,7 @@ where
     })?;
     let identities = [Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min];
     let identities = identities.map(|reduction| reduction.identity::<N>().bits());
-    let outputs = RowOutputs { stored: written, gives: plan.gives(), adds };
+    let outputs = RowOutputs { stored: written, gives: plan.gives(), sums };
     Routine::whole(form, inputs + per_row + 1, outputs, n, identities, N::WIDTH, level)
 }
 

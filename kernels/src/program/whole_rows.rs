@@ -6,27 +6,30 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use super::row_plan::{RowPlan, uniforms_of};
-use super::{Instruction, OverRows, Tile};
-use crate::code::{MOST_ELEMENTS, Routine};
+use super::{OverRows, Tile};
+use crate::code::Routine;
 use crate::number::scalar::Const;
 use crate::row::{Computed, Rows};
 use crate::runtime::kept::Kept;
 use crate::runtime::simd::{Level, level};
 
+/// The most elements of a row.
+const MOST_ELEMENTS: usize = 1024;
 /// The fewest bytes of a row with a function that takes long.
 const FEWEST_BYTES: usize = 32;
 /// The fewest elements for which loops are as fast.
 const LONG: usize = 256;
 /// The number of elements whose computation takes about as long as assembling the code.
 const ENOUGH: usize = 1 << 17;
-/// What the machine code is for: the number of elements, the size of a number, the level, and which outputs are sums over rows.
+
+/// The number of elements of a row, the size of a number, the SIMD level, and which outputs are sums over rows.
 type Key = (usize, usize, Level, SmallVec<[bool; 4]>);
 
 /// The machine code for whole rows.
 #[derive(Debug, Default)]
 pub struct WholeRows(Kept<Key, Code>);
 
-/// The machine code for one key.
+/// The machine code for a key.
 #[derive(Debug, Default)]
 struct Code {
     /// The number of elements for which it has been asked.
@@ -40,7 +43,7 @@ impl RowPlan {
     /// rows. Few elements fill only a part of a vector: then a function that takes long is computed for several rows at once. Loops over
     /// many elements are as fast, unless a row is only reduced, or has such a function. The code is assembled once it has been asked for
     /// with enough rows, because that takes as long as computing them.
-    pub(super) fn whole_rows<T: Tile>(&self, n: usize, rows: usize, sums: &[bool]) -> Option<&Routine> {
+    pub(super) fn code_of_whole_rows<T: Tile>(&self, n: usize, rows: usize, sums: &[bool]) -> Option<&Routine> {
         let assemble = T::WHOLE_ROWS.filter(|_| (1..=MOST_ELEMENTS).contains(&n))?;
         let is_dear = self.is_dear();
         if is_dear && n * size_of::<T>() < FEWEST_BYTES || !is_dear && n >= LONG && self.gives().contains(&true) {
@@ -65,12 +68,11 @@ impl RowPlan {
         code.routine.get_or_init(|| assemble(self, n, sums, key.2)).as_ref()
     }
 
-    /// Runs the plan as [`RowPlan::run`] does, if there is machine code for whole rows. The outputs marked by `sums` are added to what is in
-    /// memory, one row after the other. Returns whether it has run.
+    /// [`run_whole_rows`](RowPlan::run_whole_rows), whose arguments are checked.
     ///
     /// # Safety
     /// As for [`RowPlan::run`].
-    pub unsafe fn run_whole_rows<T: Tile + Computed>(
+    pub(super) unsafe fn compute_whole_rows<T: Tile + Computed>(
         &self,
         n: usize,
         rows: usize,
@@ -79,12 +81,11 @@ impl RowPlan {
         outputs: &[Rows<*mut T>],
         sums: &[bool],
     ) -> bool {
-        let Some(routine) = self.whole_rows::<T>(n, rows, sums).filter(|_| rows > 0) else { return false };
+        let Some(routine) = self.code_of_whole_rows::<T>(n, rows, sums).filter(|_| rows > 0) else { return false };
         let (per_row, attributes) = uniforms.split_at(self.per_row());
         // SAFETY: the caller's contract.
         let numbers = unsafe { uniforms_of(attributes, n) };
-        let has_positions = self.program().instructions().iter().any(|i| matches!(i, Instruction::Position));
-        let count = if has_positions { n } else { 0 };
+        let count = if self.uniform().positions { n } else { 0 };
         let positions: SmallVec<[T; 16]> = (0..count).map(|at| T::constant(Const::Float(at as f64))).collect();
         let mut strides = SmallVec::<[isize; 24]>::from_elem(0, OverRows::OPERANDS);
         strides[OverRows::NUMBER] = rows as isize;

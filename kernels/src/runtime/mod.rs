@@ -1,4 +1,4 @@
-//! The execution of loops: SIMD levels, registers, threads, requests to stop, and what is kept for the next call.
+//! The execution of loops: SIMD levels, registers, threads, requests to stop, and values that are kept between calls.
 
 pub mod kept;
 #[cfg(feature = "engine")]

@@ -195,7 +195,7 @@ impl RowKernel {
         let plan = stored.or(part.as_deref()).unwrap_or(&self.plan);
         let outputs: SmallVec<[usize; 4]> = (0..all.len()).filter(|k| wanted[*k]).collect();
         let is_any = outputs.iter().any(|k| self.shared[*k]);
-        if is_any && n * cells >= TOGETHER && !is_side_by_side {
+        if is_any && !is_side_by_side {
             let sums: SmallVec<[bool; 4]> = outputs.iter().map(|k| self.shared[*k]).collect();
             let place = |k: &usize| {
                 let step = if self.shared[*k] { 0 } else { all[*k].step };

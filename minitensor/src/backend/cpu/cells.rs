@@ -5,6 +5,7 @@ mod operand;
 mod partial_sums;
 mod tables;
 
+use std::cell::LazyCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use minitensor_kernels::LARGE;
@@ -109,6 +110,7 @@ pub fn run(
     let given = || operands[..op.inputs.len()].iter().flatten();
     let has_beside = !sums_any && is_wide && given().any(CellOperand::is_beside);
     let program = |programs: &Variants<RowKernel>| programs.at(&[dtype], op, attrs, |i| inputs[i].is_some());
+    let rows_kernel = LazyCell::new(|| row_kernel(op, dtype, program));
     let row = given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0]);
     let is_of_rows = op.body.program().is_some() && op.combine.is_none();
     let is_more = of_halves.is_none() && !is_table && cells * row >= FEWEST_STORED;
@@ -117,7 +119,7 @@ pub fn run(
     // Machine code computes short rows as a whole.
     let are_whole = (is_of_rows && is_more || may_reduce)
         && !has_beside
-        && row_kernel(op, dtype, program).is_some_and(|rows| rows.has_whole_rows(dtype, row, cells));
+        && rows_kernel.as_ref().is_some_and(|rows| rows.has_whole_rows(dtype, row, cells));
     let is_short = |o: &CellOperand| o.sizes.len() == 1 && (2..=SHORT).contains(&o.sizes[0]);
     let are_short = is_of_rows && !sums_any && !are_whole && cells >= FEWEST_SHORT && given().any(is_short);
     let is_side_by_side = has_beside || is_wide && are_short;
@@ -128,7 +130,7 @@ pub fn run(
     let is_special = of_halves.is_none() && !is_table && (is_side_by_side || are_few || has_half_rows);
     let may_be_faster = is_more && is_of_rows && !sums_any;
     let work: usize = given().map(|o| o.sizes.iter().product::<usize>()).sum::<usize>().max(1);
-    let is_fit = |rows: &Arc<RowKernel>| match is_special {
+    let is_fit = |rows: &&Arc<RowKernel>| match is_special {
         _ if are_whole => true,
         true => rows.has_machine_code(dtype),
         false => {
@@ -136,7 +138,7 @@ pub fn run(
         }
     };
     let assembled = if is_special || may_be_faster || may_reduce || are_whole {
-        row_kernel(op, dtype, program).filter(is_fit)
+        rows_kernel.as_ref().filter(is_fit).cloned()
     } else {
         None
     };

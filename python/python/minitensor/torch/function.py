@@ -32,9 +32,11 @@ def make_function(op: Op) -> Callable[..., Any]:
     has_attributes = bool(definition.attrs)
     changed = [k for k, i in enumerate(inputs) if i.mutated]
     returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
-    is_simple = not definition.is_variadic and definition.mutated is None and not definition.gives_list
+    is_simple = not definition.is_variadic and definition.mutated is None
     is_differentiable = definition.is_differentiable
-    recorded = recorded_directly(op) if is_simple and is_differentiable else None
+    # Autograd takes no list of results.
+    is_recorded = is_simple and is_differentiable and not definition.gives_list
+    recorded = recorded_directly(op) if is_recorded else None
     with_tensors = make_numbers(definition)
     signature = make_signature(op)
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
