@@ -50,15 +50,16 @@ macro_rules! curves {
             let (t, far) = (x.abs() * -2.0, F::of(-$far_tanh));
             let (r, curve, n) = $reduced_less_one::<F, $bias>(F::select(t.less(far), far, t));
             let scale = $power::<F>(n.bits);
-            let (over, under) = (F::of(1.0) - scale, scale + 1.0);
+            let over = F::of(1.0) - scale;
             let above = curve.mul_add(-scale, r.mul_add(-scale, over));
-            let below = curve.mul_add(scale, r.mul_add(scale, under));
             // Adding a small power of two to 1 loses digits.
             let above_rest = curve.mul_add(-scale, r.mul_add(-scale, over - above)) + ((F::of(1.0) - over) - scale);
-            let below_rest = curve.mul_add(scale, r.mul_add(scale, under - below)) + ((F::of(1.0) - under) + scale);
+            // The divisor is 2 less the dividend.
+            let below = F::of(2.0) - above;
+            let below_rest = ((F::of(2.0) - below) - above) - above_rest;
             let inverse = F::of(1.0) / below;
             let quotient = above * inverse;
-            let left = quotient.mul_add(-below, above) + quotient.mul_add(-below_rest, above_rest);
+            let left = quotient.mul_add(-below_rest, quotient.mul_add(-below, above)) + above_rest;
             inverse.mul_add(left, quotient).copysign(x)
         }
     };

@@ -74,16 +74,28 @@ pub(super) fn reduced<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
     (r, r * r * r.mul_add(fused_polynomial(r, &EXP), F::of(0.5)), n)
 }
 
-/// eʳ − 1, as a large part, which is r, and a small one, which includes the rounding error of r; and n. Uses fused
-/// products.
+/// r, its rounding error, and n. Uses fused products.
 #[inline(always)]
-pub(super) fn mantissa_less_one<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
+fn remainder<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
     let n = biased::<_, BIAS>(x, LOG2_E);
     let exact = n.value.mul_add(F::of(-LN_2[0]), x);
     let r = n.value.mul_add(F::of(-LN_2[1]), exact);
-    let lost = n.value.mul_add(F::of(-LN_2[1]), exact - r);
+    (r, n.value.mul_add(F::of(-LN_2[1]), exact - r), n)
+}
+
+/// eʳ − 1, as a large part, which is r, and a small one, which includes the rounding error of r; and n.
+#[inline(always)]
+fn mantissa_less_one<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
+    let (r, lost, n) = remainder::<_, BIAS>(x);
     let rest = (r * r * r).mul_add(fused_polynomial(r, &EXP), (r * 0.5).mul_add(r, lost.mul_add(r, lost)));
     (r, rest, n)
+}
+
+/// The same in fewer steps, which cost up to a third of the last digit.
+#[inline(always)]
+pub(super) fn reduced_less_one<F: Binary64, const BIAS: u64>(x: F) -> (F, F, Whole<F>) {
+    let (r, lost, n) = remainder::<_, BIAS>(x);
+    (r, (r * r).mul_add(r.mul_add(fused_polynomial(r, &EXP), F::of(0.5)), lost), n)
 }
 
 /// r and eʳ − 1 − r, and n, of e^−(`square` + `rest`). The square loses no digits.

@@ -63,7 +63,7 @@ pub(super) fn mantissa_less_one<F: Binary32, const BIAS: u32>(x: F) -> (F, F, Wh
     let exact = n.value.mul_add(F::of(-LN_2[0]), x);
     let r = n.value.mul_add(F::of(-LN_2[1]), exact);
     let lost = n.value.mul_add(F::of(-LN_2[1]), exact - r);
-    let rest = (r * r * r).mul_add(polynomial(r, &EXPM1), (r * 0.5).mul_add(r, lost.mul_add(r, lost)));
+    let rest = (r * r).mul_add(r.mul_add(polynomial(r, &EXPM1), F::of(0.5)), lost);
     (r, rest, n)
 }
 
