@@ -9,7 +9,7 @@ mod scopes;
 
 pub use certain::Certain;
 pub use effects::Effects;
-pub use scopes::{Head, Scopes};
+pub use scopes::{Head, Scopes, add_complex};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;

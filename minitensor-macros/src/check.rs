@@ -7,7 +7,7 @@ mod shape;
 use minitensor_schema::name::{check_op, check_word};
 use minitensor_schema::{check, message};
 
-use crate::ast::{Arity, Elem, Gradient, Level, Op, Role, spelling, text};
+use crate::ast::{Arity, Elem, Gradient, Input, Level, Op, Role, spelling, text};
 use crate::diag::{Diag, messages};
 use crate::expand::{MOST_INPUTS, MOST_OUTPUTS};
 use crate::parse::Clauses;
@@ -121,7 +121,10 @@ fn gives_something(op: &Op, diag: &mut Diag) {
 fn variables(op: &Op, diag: &mut Diag) {
     for (i, generic) in op.generics.iter().enumerate() {
         let used = op.inputs.iter().any(|input| matches!(input.elem, Elem::Generic(g) | Elem::Mask(g) if g == i));
-        if !used {
+        let is_stored = |input: &Input| matches!(input.elem, Elem::Fixed(_)) && !input.is_index();
+        if !used && matches!(op.level, Level::Element | Level::Row) && op.inputs.iter().any(is_stored) {
+            diag.error(&generic.ident, &messages::ALL_STORED, &[&op.name, &generic.ident]);
+        } else if !used {
             diag.error(&generic.ident, &messages::UNUSED_VARIABLE, &[&generic.ident]);
         }
     }

@@ -62,7 +62,7 @@ use syn::{DeriveInput, Ident, ItemFn, parse_quote};
 ///
 /// Tensors come first, then attributes: `f64`, `i64`, `usize`, `bool`, `&str`, `&[i64]`, `&[f64]`, `DType`, an enum with
 /// `#[derive(AttrEnum)]`, and `Option`s of these. `#[default = value]` makes an attribute optional for the caller. The
-/// default of an `Option` is `None`. Required parameters precede optional ones.
+/// default of an `Option` is `None`. Required tensors precede optional ones, and so do attributes.
 ///
 /// # Clauses
 ///

@@ -94,6 +94,7 @@ messages! {
     NOT_SAVE: "unknown marker `[{}]`", "the only marker is `[save]`, for an output that only the gradient needs";
     SAVED_INPUT: "the input `{}` cannot be marked `[save]`", "remove the marker; a formula saves the inputs that it mentions";
     UNKNOWN_INPUT: "there is no input `{}`", "{}";
+    SHAPE_OF_ATTR: "`{}` is an attribute, so it has no dimensions", "remove it from the inputs of the clause, or make it a tensor; in a row op, an index for each row has the type `R::Index`";
     UNKNOWN_OUTPUT: "there is no output `{}`", "{}";
     NAME_OUTPUTS: "the `shape` clause describes one output, but the op has {}", "name every output: `-> ({}: {}, …)`";
     INPUT_NOT_IN_SHAPE: "the `shape` clause does not mention the input `{}`", "add `{}: [..]` to its inputs";
@@ -102,6 +103,7 @@ messages! {
     UNBOUND: "the size of the dimension `{}` is unknown", "use a dimension of an input, or the name of an integer attribute; {}";
     DIM_IS_ATTR: "the dimension `{}` has the name of an attribute that is not an integer", "rename one of them, or make the attribute an integer";
     UNKNOWN_IN_PREDICATE: "`{}` is neither a dimension nor an attribute", "{}";
+    PREDICATE_TENSOR: "`{}` is a tensor, but a condition holds for sizes and attributes", "select by the elements in the body, with `if`, or check them in the body of a cell or tensor op, which may return an error";
     PREDICATE_ATTR: "the attribute `{}` is not a number, so it cannot be compared", "compare dimensions and numeric attributes";
     ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "for rows, write `R: Row` and parameters `R`; for loops over a row, `&[T]`. Otherwise remove the clause: the inputs broadcast to one shape, which is the shape of every output, and conditions are written as `where …`";
 

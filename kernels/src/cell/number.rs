@@ -112,6 +112,9 @@ impl<S: Differentiable> Machine for Traced<S> {
     fn rank(self) -> u64 {
         test([self], |[x]| x.rank())
     }
+    fn truncated(self) -> i128 {
+        test([self], |[x]| x.truncated())
+    }
 }
 
 macro_rules! operators {

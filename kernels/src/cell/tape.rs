@@ -25,13 +25,15 @@ pub trait Differentiable: Num + Element<Mask = bool> + Default + Debug + Send + 
     fn compare(self, other: Self) -> Option<Ordering>;
     /// The [rank](Machine::rank) of the value.
     fn rank(self) -> u64;
+    /// The value [without its fraction](Machine::truncated).
+    fn truncated(self) -> i128;
     /// The tape of this thread.
     #[doc(hidden)]
     fn steps() -> &'static LocalKey<RefCell<Steps<Self>>>;
 }
 
 macro_rules! differentiable {
-    ($($t:ty, $lanes:literal, $rank_bits:expr, |$x:ident, $y:ident| $compare:expr, $rank:expr;)*) => {$(
+    ($($t:ty, $lanes:literal, $rank_bits:expr, |$x:ident, $y:ident| $compare:expr, $rank:expr, $truncated:expr;)*) => {$(
         impl Differentiable for $t {
             const HAS_LANES: bool = $lanes;
             const RANK_BITS: u32 = $rank_bits;
@@ -45,6 +47,11 @@ macro_rules! differentiable {
                 let $x = self;
                 $rank
             }
+            #[inline]
+            fn truncated(self) -> i128 {
+                let $x = self;
+                $truncated
+            }
             fn steps() -> &'static LocalKey<RefCell<Steps<Self>>> {
                 thread_local!(static STEPS: RefCell<Steps<$t>> = const { RefCell::new(Steps::new()) });
                 &STEPS
@@ -53,14 +60,14 @@ macro_rules! differentiable {
     )*};
 }
 differentiable! {
-    f32, true, <f32 as Machine>::RANK_BITS, |x, y| x.partial_cmp(&y), Machine::rank(x);
-    f64, true, <f64 as Machine>::RANK_BITS, |x, y| x.partial_cmp(&y), Machine::rank(x);
-    Complex<f32>, false, 0, |_x, _y| None, { let _ = _x; 0 };
-    Complex<f64>, false, 0, |_x, _y| None, { let _ = _x; 0 };
-    Dual<f32>, false, <f32 as Machine>::RANK_BITS, |x, y| x.value.partial_cmp(&y.value), Machine::rank(x.value);
-    Dual<f64>, false, <f64 as Machine>::RANK_BITS, |x, y| x.value.partial_cmp(&y.value), Machine::rank(x.value);
-    Dual<Complex<f32>>, false, 0, |_x, _y| None, { let _ = _x; 0 };
-    Dual<Complex<f64>>, false, 0, |_x, _y| None, { let _ = _x; 0 };
+    f32, true, <f32 as Machine>::RANK_BITS, |x, y| x.partial_cmp(&y), Machine::rank(x), Machine::truncated(x);
+    f64, true, <f64 as Machine>::RANK_BITS, |x, y| x.partial_cmp(&y), Machine::rank(x), Machine::truncated(x);
+    Complex<f32>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
+    Complex<f64>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
+    Dual<f32>, false, <f32 as Machine>::RANK_BITS, |x, y| x.value.partial_cmp(&y.value), Machine::rank(x.value), Machine::truncated(x.value);
+    Dual<f64>, false, <f64 as Machine>::RANK_BITS, |x, y| x.value.partial_cmp(&y.value), Machine::rank(x.value), Machine::truncated(x.value);
+    Dual<Complex<f32>>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
+    Dual<Complex<f64>>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
 }
 
 /// The place of a number that is on no tape: a constant.

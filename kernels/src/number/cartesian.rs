@@ -6,6 +6,7 @@
 //! division by 0 may have NaN in both parts. Beside a pole, `atan` and `atanh` may overflow.
 
 mod mixed;
+mod rows;
 
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 

@@ -124,6 +124,7 @@ macro_rules! integer {
             methods! {
                 // Signed numbers with a flipped sign bit; bits above the type's width are 0.
                 rank(self) -> u64 { (self ^ $t::MIN) as u64 & (u64::MAX >> (64 - $t::BITS)) }
+                truncated(self) -> i128 { self as i128 }
             }
             #[inline(always)]
             fn of_rank(rank: u64) -> Option<Self> {
@@ -232,6 +233,7 @@ macro_rules! stored_float {
                     let all = u64::MAX >> (64 - Self::RANK_BITS);
                     if self.is_nan() { all } else { rank as u64 }
                 }}
+                truncated(self) -> i128 { self as i128 }
             }
             #[inline(always)]
             fn of_rank(rank: u64) -> Option<Self> {

@@ -415,6 +415,11 @@ pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + st
     fn rank(self) -> u64 {
         0
     }
+    /// The number without its fraction, as by Rust's `as`: NaN is 0. 0 for types without an order.
+    #[inline(always)]
+    fn truncated(self) -> i128 {
+        0
+    }
     /// The only number with this rank; `None` if several numbers share it, as zeros and NaN do.
     #[inline(always)]
     fn of_rank(_rank: u64) -> Option<Self> {
@@ -433,6 +438,11 @@ macro_rules! const_from {
         impl From<$t> for Const {
             #[inline(always)]
             fn from(value: $t) -> Self { Const::$v(value.into()) }
+        }
+        // A loop over a list, such as an attribute `&[f64]`, binds references.
+        impl From<&$t> for Const {
+            #[inline(always)]
+            fn from(value: &$t) -> Self { (*value).into() }
         }
     )*};
 }

@@ -123,6 +123,9 @@ pub const PAIRS: &[(&str, &[&str])] = &[("Field", &["sin_cos", "sigmoid_and_slop
 /// The methods of complex numbers that return real ones.
 pub const COMPLEX_PARTS: &[&str] = &["re", "im", "abs", "arg", "norm_sqr"];
 
+/// The methods of rows that rows of complex numbers have, too.
+pub const COMPLEX_ROW_METHODS: &[&str] = &["sum", "mean", "cumsum", "reverse_cumsum", "reverse", "shift"];
+
 /// Methods that complex numbers lack: each with the method that they have.
 pub const OTHER_COMPLEX_METHODS: &[(&str, &str)] = &[
     ("real", "re"),
@@ -251,6 +254,13 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("rint", "write `round`"),
     ("rsub", "write `y - x`"),
     ("sgn", "write `sign`"),
+    ("gelu", "write `x * x.normal_cdf()`"),
+    ("leaky_relu", "write `if x > 0 { x } else { slope * x }`"),
+    ("relu", "write `x.maximum(0)`"),
+    ("swish", "write `silu`"),
+    ("nan_to_num", "write `if x.isnan() { 0 } else { x }`"),
+    ("masked_fill", "write `if mask { value } else { x }`"),
+    ("astype", "the clause `dtype = (x: T) -> (out: i8)` stores a result as integers"),
 ];
 
 /// Constants and functions that dtype variables lack: each with what to write instead.
@@ -280,6 +290,24 @@ pub const OTHER_ROW_METHODS: &[(&str, &str)] = &[
     ("product", "write `prod`"),
     ("std", "write `x.var(0).sqrt()`; the argument is the correction"),
     ("variance", "write `x.var(0)`; the argument is the correction"),
+    ("median", "write `let y = x.sort();` and select the middle by `y.position()`"),
+    ("quantile", "write `let y = x.sort();` and select the place by `y.position()`"),
+    ("norm", "write `x.square().sum().sqrt()`"),
+    ("softmax", "write `let e = (x - x.max().detach()).exp(); e / e.sum()`"),
+    ("log_softmax", "write `x - x.logsumexp()`"),
+    ("roll", "write `shift` for the elements inside of the row"),
+    ("diff", "write `x - x.shift(1)`"),
+];
+
+/// Methods of slices and iterators that elements of a cell lack, because they are not those of one Rust type.
+pub const OTHER_CELL_METHODS: &[(&str, &str)] = &[
+    ("sum", "call `rows::sum(x)` of `minitensor::kernels::rows` for a slice, or add in a loop"),
+    ("product", "call `rows::prod(x)` of `minitensor::kernels::rows` for a slice, or multiply in a loop"),
+    ("dot", "call `rows::dot(x, y)` of `minitensor::kernels::rows` for slices, or add in a loop"),
+    ("max", "write `.copied().reduce(|a, b| a.maximum(b))`"),
+    ("min", "write `.copied().reduce(|a, b| a.minimum(b))`"),
+    ("sort", "write `sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))`"),
+    ("sort_unstable", "write `sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))`"),
 ];
 
 /// Methods of lists and iterators.

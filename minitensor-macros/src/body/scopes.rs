@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, format_ident};
 use syn::visit::Visit;
-use syn::{Expr, Ident, Pat, PatIdent, Path};
+use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, Type};
 
 use super::{Certain, ValueKind};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, text};
+use crate::dtype::COMPLEX;
 use crate::hygiene::quote;
+use crate::parse::variable_of_complex;
 
 /// What the signature of a function says about its body.
 pub struct Head {
@@ -58,14 +60,18 @@ impl Head {
         let computed = |elem| if let Elem::Fixed(_) = elem { Elem::Generic(0) } else { elem };
         let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| computed(o.elem)).collect();
         let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
+        let mut generics = op.generics.clone();
+        let has_reals = generics.iter().any(|g| matches!(g.bound.name, "Float" | "Row"));
+        let complex =
+            if has_reals && op.level != Level::Cell { add_complex(&op.function, &mut generics) } else { None };
         Head {
-            generics: op.generics.clone(),
+            generics,
             level: op.level,
             params,
             certain: certain(op),
             dims: op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name.to_owned()).collect(),
             returned: returns.then_some(returned),
-            complex: None,
+            complex,
         }
     }
 
@@ -100,6 +106,32 @@ impl Head {
     pub fn is_machine(&self) -> bool {
         self.level == Level::Cell
     }
+}
+
+/// Appends the type of the complex numbers of a function to its dtype variables. Returns the variable of their parts, which is the `T`
+/// of the first `Complex<T>`, or the only one if the body names `Complex` alone.
+pub fn add_complex(function: &ItemFn, generics: &mut Vec<Generic>) -> Option<usize> {
+    struct Found<'a> {
+        generics: &'a [Generic],
+        variable: Option<usize>,
+        is_named: bool,
+    }
+    impl<'a> Visit<'a> for Found<'_> {
+        fn visit_type(&mut self, ty: &'a Type) {
+            self.variable = self.variable.or_else(|| variable_of_complex(ty, self.generics));
+            syn::visit::visit_type(self, ty);
+        }
+        fn visit_expr_path(&mut self, path: &'a ExprPath) {
+            self.is_named |= path.path.segments.first().is_some_and(|s| s.ident == "Complex");
+            syn::visit::visit_expr_path(self, path);
+        }
+    }
+    let mut found = Found { generics, variable: None, is_named: false };
+    found.visit_item_fn(function);
+    let only = (found.is_named && found.generics.len() == 1).then_some(0);
+    let variable = found.variable.or(only)?;
+    generics.push(Generic { ident: format_ident!("Complex"), bound: COMPLEX, dtypes: COMPLEX.dtypes });
+    Some(variable)
 }
 
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {

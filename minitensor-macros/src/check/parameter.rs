@@ -6,7 +6,7 @@ use syn::{Expr, ExprLit, Ident, Lit, UnOp};
 use crate::ast::{Arity, AttrKind, Attribute, Op, Slot, spelling};
 use crate::diag::{Diag, messages};
 
-/// Tensors must precede attributes, and required parameters must precede optional ones.
+/// Tensors must precede attributes. Required tensors must precede optional ones, and so must required attributes.
 pub fn order(op: &Op, diag: &mut Diag) {
     let mut attribute: Option<&Ident> = None;
     let mut optional: Option<&Ident> = None;
@@ -25,7 +25,10 @@ pub fn order(op: &Op, diag: &mut Diag) {
             }
             Slot::Attr(i) => {
                 let attr = &op.attrs[i];
-                attribute = Some(&attr.ident);
+                // A required attribute may follow an optional tensor: Python passes it by name.
+                if attribute.replace(&attr.ident).is_none() {
+                    optional = None;
+                }
                 (&attr.ident, !attr.has_default())
             }
             Slot::Output(_) => continue,

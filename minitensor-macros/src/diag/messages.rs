@@ -36,6 +36,7 @@ messages! {
     TWO_BOUNDS: "the dtype variable `{}` has two bounds", "keep the stronger one: `Float` implies `Real` and `Field`, which imply `Num`";
     NO_COMMON_DTYPE: "no dtype satisfies both bounds of `{}`", "keep one; two tensors of different kinds have two variables, as in `<T: Float, U: Int>(x: T, y: U)`";
     VARIABLE_NAME: "`{}` is not a valid name of a dtype variable", "it is the name of a trait of elements; choose another name, such as `T`";
+    ALL_STORED: "all tensors of `{}` are integers, so nothing determines the dtype of the numbers `{}` of the body", "add a tensor of this dtype, bound the variable by `Int` in an element op, or write a cell op with `&[i64]`";
     UNUSED_VARIABLE: "no tensor parameter has the dtype `{}`", "use it for a parameter, or remove it";
 
     // Helpers.
@@ -70,6 +71,7 @@ messages! {
 
     // Defaults.
     DEFAULT_SYNTAX: "expected the value of the default", "write `#[default = 0.5]`";
+    UNKNOWN_ATTRIBUTE: "a parameter has no attribute `#[{}]`", "{}";
     DEFAULT_ON_TENSOR: "the tensor `{}` cannot have a default", "make it an `Option`, and handle `None` in the body";
     DEFAULT_TYPE: "`{}` is not a valid default of `{}: {}`", "write a constant of this type";
     DEFAULT_NEGATIVE: "the default of `{}` cannot be negative", "a `usize` is at least 0; use `i64` for negative values";
@@ -82,6 +84,7 @@ messages! {
 
     // Return types.
     RETURNS: "an element op cannot return `{}`", "return `T`, `T::Mask` or a tuple of these";
+    RETURNS_RESULT: "the body of an op for elements or rows cannot fail, but it returns `{}`", "return the value; state conditions as `where …`, or check them in a cell or tensor op";
     RETURNS_BOOL: "an element op cannot return `{}`", "return `T::Mask`, which is the result of a comparison and becomes a boolean tensor";
     RETURNS_NOTHING: "the op `{}` has no output", "return `T`, or change a parameter `&mut T`";
     CELL_RETURNS: "a cell op cannot return `{}`", "return nothing or `Result<()>`; outputs are `&mut` parameters that the `shape` clause names. For one element, take `T` instead of a reference; for reductions of rows, take `R` with `R: Row`";
@@ -111,7 +114,7 @@ messages! {
 
     // Rows.
     ROW_NEEDS_SHAPE: "the op `{}` works on rows, but has no `shape` clause", "state which arguments are rows, and which have one number for each row: `shape = (x: [.., n]) -> [.., n]`";
-    ROW_DIMENSIONS: "a row has one dimension, but `{}` has {} here", "write `[.., n]` for a row, `[..]` for one number for each row, with the same name everywhere";
+    ROW_DIMENSIONS: "a row has one dimension, but `{}` has {} here", "write `[.., n]` for a row, `[..]` for one number for each row, with the same name everywhere. With `axis = None`, a row may be several axes; a cell op takes matrices, `ArrayView2<T>`, and returns other lengths";
     ROW_BATCH: "the output of a row op must have the batch dimensions `..`", "write `[.., n]` or `[..]` for an output";
     ROW_INDEX: "`{}` is one index for each row, but has {} here", "write `[..]`";
     ROW_NONE: "the op `{}` takes no row", "give an input the dimensions `[.., n]`, or write an element op";
@@ -133,6 +136,7 @@ messages! {
     DTYPE_OUTSIDE: "`{}` is not among the dtypes of `{}`", "widen the bound of `{}`, or remove the dtype";
     DTYPE_DIFFERS: "the `dtype` clause has `{}`, but the function has `{}`", "make both equal, or remove the clause";
     STORED: "the op `{}` has tensors of integers beside a body of floats, which only a program computes", "use one dtype variable with `T: Float`, change no input in place, and remove the clause `precompiled`";
+    DTYPE_OF_BODY: "`{}` is for ops over whole tensors", "write the dtype variable, or a dtype of integers, as which results are stored";
     DTYPE_COUNT: "the `dtype` clause has {}, but the function has {}", "write one dtype for each output";
 
     // In place.
@@ -161,6 +165,7 @@ messages! {
     NO_METHOD: "elements have no method `{}`", "{}";
     NO_MASK_METHOD: "masks have no method `{}`", "{}";
     ROW_METHOD: "`{}` reduces a row, but `{}` is one element", "write the op for rows: `fn op<R: Row>(x: R) -> R` with a clause such as `shape = (x: [.., n]) -> [.., n]`";
+    LIST_METHOD: "slices and iterators of elements have no `{}`", "{}";
     SLICE_METHOD: "`{}` is a slice, which has no method `{}`", "write the op for rows, `R: Row`, or call a function of `minitensor::kernels::rows`, such as `rows::sum(x)`";
     NO_ITEM: "`{}` has no `{}`", "{}";
     MACHINE_FUNCTION: "`{}` takes machine numbers, but `{}` is an element", "write a method, such as `{}.{}(…)`";
@@ -171,6 +176,7 @@ messages! {
     TENSOR_CALL: "`{}` takes tensors, but `{}` is an element", "call the function of the op, `{}(…)`";
     ARGUMENTS: "`{}` takes {}, got {}", "docs/defining-ops.md lists the methods of elements and rows";
     WEAK_BOUND: "`{}` is not defined for every dtype of `{}`", "bound `{}` by {} instead of `{}`{}";
+    NOT_OF_INTEGERS: "`{}` is not defined for the integers of `{}`", "{}";
     MIXED_DTYPES: "`{}` has the dtype `{}`, but `{}` has the dtype `{}`", "use the variable `{}` for both, so that they are promoted to one dtype";
     MIXED_RESULT: "`{}` has the dtype `{}`, but the result has the dtype `{}`", "return `{}`, or use one variable for both";
     MASK_OPERAND: "`{}` is a mask, not a number", "write `if {} { 1.0 } else { 0.0 }`";
@@ -191,7 +197,8 @@ messages! {
     COUNT: "a loop cannot run up to data, because each element may end at another time", "use a `usize` attribute as the count";
     SHOWS_DATA: "`{}!` cannot show `{}`, because it has no value when the body is recorded or differentiated", "remove it, and show the tensors where the op is called";
     TESTS_DATA: "`{}!` cannot test `{}`, because it has no value when the body is recorded or differentiated", "state conditions on attributes and dimensions as `where …`, or test the tensors where the op is called";
-    CAST: "data cannot be cast to `{}`", "the elements of a body keep their dtype; convert the tensor with another op";
+    CAST: "data cannot be cast to `{}`", "elements are numbers of the dtype variable: `x.trunc()` drops the fraction, `values[x]` reads a list at this position, and the clause `dtype = (x: T) -> (out: i64)` stores a result as integers";
+    CAST_IN_CELL: "data cannot be cast to `{}`", "elements are numbers of the dtype variable; only casts to integers are possible, such as `x as usize` for an index";
 
     // Complex numbers.
     COMPLEX_ASSIGNED: "`{}` is complex, but `{}` is real", "annotate it: `let mut {}: {} = …;`";

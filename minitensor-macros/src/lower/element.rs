@@ -20,7 +20,7 @@ use syn::{Block, Expr, Ident, UnOp, parse_quote};
 use crate::ast::Elem;
 use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
 use crate::diag::{Message, error, messages};
-use crate::dtype::DTypeSet;
+use crate::dtype::{DType, DTypeSet};
 
 pub struct Lowering<'a> {
     head: &'a Head,
@@ -233,9 +233,20 @@ impl<'a> Lowering<'a> {
             }
             Expr::Call(_) | Expr::MethodCall(_) => self.call(expr),
             Expr::Cast(cast) => match self.value(&mut cast.expr, None) {
+                ValueKind::Data(variable) if self.head.is_machine() && is_integer(&cast.ty) => {
+                    if variable.is_some_and(|i| self.wrong_bound(cast.as_token, "as", "Real", i, "")) {
+                        *expr = placeholder();
+                        return ValueKind::Static;
+                    }
+                    let (rt, x, ty) = (self.rt, without_parens(&cast.expr), &cast.ty);
+                    let limits = quote_spanned!(cast.span()=> <#ty>::MIN as i128, <#ty>::MAX as i128);
+                    *expr = parse_quote!((#rt::truncated(#x, #limits) as #ty));
+                    ValueKind::Static
+                }
                 value if value.is_data() => {
                     let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
-                    self.mistake(expr, at, &messages::CAST, &[&ty]);
+                    let message = if self.head.is_machine() { &messages::CAST_IN_CELL } else { &messages::CAST };
+                    self.mistake(expr, at, message, &[&ty]);
                     ValueKind::Data(None)
                 }
                 _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => ValueKind::Float,
@@ -288,15 +299,8 @@ impl<'a> Lowering<'a> {
                 ValueKind::Flag
             }
             Expr::Closure(closure) => {
-                self.scopes.push();
                 let data = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
-                closure.inputs.iter().for_each(|p| self.scopes.bind_pattern(p, data, None));
-                self.closures += 1;
-                let around = std::mem::take(&mut self.around);
-                self.value(&mut closure.body, None);
-                self.around = around;
-                self.closures -= 1;
-                self.scopes.pop();
+                self.closure(closure, data);
                 ValueKind::Static
             }
             Expr::Return(returned) if self.selected > 0 && self.closures == 0 => {
@@ -375,6 +379,22 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// A closure whose last parameter is such an item.
+    fn closure(&mut self, closure: &mut syn::ExprClosure, item: ValueKind) {
+        self.scopes.push();
+        let data = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
+        let last = closure.inputs.len().saturating_sub(1);
+        for (k, pattern) in closure.inputs.iter().enumerate() {
+            self.scopes.bind_pattern(pattern, if k == last { item } else { data }, None);
+        }
+        self.closures += 1;
+        let around = std::mem::take(&mut self.around);
+        self.value(&mut closure.body, None);
+        self.around = around;
+        self.closures -= 1;
+        self.scopes.pop();
+    }
+
     fn list<'e>(&mut self, elems: impl Iterator<Item = &'e mut Expr>) -> ValueKind {
         elems.map(|e| self.value(e, None)).reduce(ValueKind::join).unwrap_or(ValueKind::Static)
     }
@@ -401,7 +421,7 @@ impl<'a> Lowering<'a> {
         let right = self.value(right, want.as_ref().map(std::slice::from_ref));
         if left.is_static()
             && right.is_data()
-            && let Expr::Path(path) = place
+            && let Expr::Path(path) = root(place)
             && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
         {
             self.promoted.insert(id);
@@ -412,6 +432,17 @@ impl<'a> Lowering<'a> {
 /// The replacement of a wrong expression: it has any type.
 fn placeholder() -> Expr {
     parse_quote!({ ::core::unimplemented!() })
+}
+
+/// `usize`, `i64`
+fn is_integer(ty: &syn::Type) -> bool {
+    let name = ty.to_token_stream().to_string();
+    matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
+}
+
+/// `s` of `s[0]`
+fn root(place: &Expr) -> &Expr {
+    if let Expr::Index(inner) = place { root(&inner.expr) } else { place }
 }
 
 fn is_flag(expr: &Expr) -> bool {

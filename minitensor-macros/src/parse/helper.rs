@@ -1,16 +1,16 @@
 //! The signature of a helper of ops. Any parameter and any return type is allowed; those that hold elements are recognized.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident};
+use quote::ToTokens;
 use syn::parse::{ParseStream, Parser};
 use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBound, WherePredicate};
 
 use super::signature::param::{is_bound, tensor, variable};
-use super::signature::{ident_type, known_bound, option, wrapped};
+use super::signature::{ident_type, known_bound, option};
 use crate::ast::{Arity, Core, Elem, Generic, Level, spelling, text};
-use crate::body::{Certain, Head, ValueKind, mentions};
+use crate::body::{Certain, Head, ValueKind, add_complex, mentions};
 use crate::diag::{Diag, list, messages};
-use crate::dtype::{Bound, COMPLEX};
+use crate::dtype::Bound;
 use crate::lower::tensor::takes_tensor;
 
 /// The level of a helper.
@@ -88,10 +88,7 @@ pub fn variables(function: &ItemFn) -> (Vec<Generic>, bool) {
 }
 
 fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
-    let complex = complex(function, &generics).filter(|_| !is_machine);
-    if complex.is_some() {
-        generics.push(Generic { ident: format_ident!("Complex"), bound: COMPLEX, dtypes: COMPLEX.dtypes });
-    }
+    let complex = if is_machine { None } else { add_complex(function, &mut generics) };
     let params: Vec<_> = function
         .sig
         .inputs
@@ -121,23 +118,6 @@ fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
     Head { generics, level, params, certain, dims: vec![], returned, complex }
-}
-
-/// The dtype variable of the first `Complex<T>` in the signature.
-fn complex(function: &ItemFn, generics: &[Generic]) -> Option<usize> {
-    struct Found<'a>(&'a [Generic], Option<usize>);
-    impl<'a> syn::visit::Visit<'a> for Found<'_> {
-        fn visit_type(&mut self, ty: &'a Type) {
-            let variable = wrapped(ty, "Complex").and_then(|inner| variable(inner, self.0));
-            if let (Some(Elem::Generic(at)), None) = (variable, self.1) {
-                self.1 = Some(at);
-            }
-            syn::visit::visit_type(self, ty);
-        }
-    }
-    let mut found = Found(generics, None);
-    syn::visit::Visit::visit_signature(&mut found, &function.sig);
-    found.1
 }
 
 /// The kind of a parameter.

@@ -14,7 +14,7 @@ use crate::ast::{
     spelling, text,
 };
 use crate::diag::{Diag, list, messages, suggestion};
-use crate::dtype::{self, Bound, DTypeSet};
+use crate::dtype::{self, Bound, DType, DTypeSet};
 use crate::schema;
 use crate::source::Clause;
 
@@ -151,6 +151,8 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
             Some(input) if elem.is_some_and(|e| is_stored(signature.level, input.elem, e)) => {
                 input.elem = elem.unwrap_or(Elem::Any);
             }
+            // A mask is a bool tensor.
+            Some(input) if matches!((elem, input.elem), (Some(Elem::Fixed(DType::Bool)), Elem::Mask(_))) => {}
             Some(input) if elem.is_some_and(|e| e != input.elem) => {
                 diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &spelling(&input.ty)]);
             }
@@ -161,7 +163,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
             }
         }
     }
-    let given: Vec<_> = clause
+    let mut given: Vec<_> = clause
         .outputs
         .iter()
         .map(|(name, ty)| (name.clone(), elem(ty, &signature.generics, &signature.attrs, diag).unwrap_or(Elem::Any)))
@@ -174,10 +176,15 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         diag.error(clause.end(), &messages::DTYPE_COUNT, &[&counted(given.len(), "output"), &signature.returned.len()]);
         return vec![];
     }
-    for ((_, elem), (returned, (_, ty))) in given.iter().zip(signature.returned.iter().zip(&clause.outputs)) {
+    for ((_, elem), (returned, (_, ty))) in given.iter_mut().zip(signature.returned.iter().zip(&clause.outputs)) {
+        if let (Elem::Fixed(DType::Bool), Elem::Mask(_)) = (*elem, *returned) {
+            *elem = *returned;
+        }
         let is_stored = is_stored(signature.level, *returned, *elem);
-        if matches!(signature.level, Level::Element | Level::Row) && elem != returned && !is_stored {
-            diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*returned)]);
+        match elem {
+            _ if !matches!(signature.level, Level::Element | Level::Row) || elem == returned || is_stored => {}
+            Elem::Attr(_) | Elem::Any => diag.error(ty, &messages::DTYPE_OF_BODY, &[&spelling(ty)]),
+            _ => diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &signature.spell(*returned)]),
         }
     }
     given

@@ -12,6 +12,7 @@ use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, sp
 use crate::diag::{Diag, list, messages};
 use crate::dtype::{Bound, DType, DTypeSet};
 use minitensor_schema::grammar::Shape;
+use minitensor_schema::suggestion::nearest;
 use param::{Param, is_index, param, variable};
 
 /// The parsed signature.
@@ -123,8 +124,17 @@ impl Signature {
     }
 }
 
+/// The attributes of parameters.
+const KNOWN_ATTRIBUTES: [&str; 4] = ["default", "position", "uniform", "normal"];
+
 /// The `#[default = …]` of a parameter.
 fn default(attrs: &[syn::Attribute], diag: &mut Diag) -> Option<Expr> {
+    for attr in attrs.iter().filter(|a| !KNOWN_ATTRIBUTES.iter().any(|known| a.path().is_ident(known))) {
+        let name = spelling(attr.path());
+        if let Some(near) = nearest(&name, KNOWN_ATTRIBUTES) {
+            diag.error(attr.path(), &messages::UNKNOWN_ATTRIBUTE, &[&name, &format!("did you mean `{near}`?")]);
+        }
+    }
     let attr = attrs.iter().find(|a| a.path().is_ident("default"))?;
     match attr.meta.require_name_value() {
         Ok(meta) => Some(meta.value.clone()),
@@ -285,7 +295,8 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                     None => {
                         let spelled = spelling(member);
                         let message = match signature.level {
-                            Level::Row => &messages::ROW_RETURNS,
+                            Level::Row if result(member).is_none() => &messages::ROW_RETURNS,
+                            _ if result(member).is_some() => &messages::RETURNS_RESULT,
                             _ if is_named(member, "bool") => &messages::RETURNS_BOOL,
                             _ => &messages::RETURNS,
                         };

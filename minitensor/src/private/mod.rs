@@ -97,6 +97,12 @@ pub fn exponent(n: impl Exponent) -> i64 {
     n.exponent()
 }
 
+/// A number of memory without its fraction, limited to the range of an integer type, as by Rust's `as`.
+#[inline(always)]
+pub fn truncated<T: Machine + Real>(x: T, least: i128, most: i128) -> i128 {
+    x.truncated().clamp(least, most)
+}
+
 /// `if`/`else` on elements.
 #[inline(always)]
 pub fn select<T: Element>(condition: T::Mask, a: impl FnOnce() -> T, b: impl FnOnce() -> T) -> T {

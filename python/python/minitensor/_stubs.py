@@ -42,19 +42,16 @@ def _default(value: object) -> str:
 
 
 def _parameters(op: dict[str, Any]) -> list[str]:
-    """Returns parameters such as `x: TensorLike`. A required parameter after an optional one gets the default `...`."""
+    """Returns parameters such as `x: TensorLike`. A required attribute after an optional tensor follows a `*`."""
     parameters = []
     for i in op["inputs"]:
         kind = "Tensor" if i["mutated"] else "Sequence[Tensor]" if i["variadic"] else "TensorLike"
         parameters.append(f"{i['name']}: {kind} | None = None" if i["optional"] else f"{i['name']}: {kind}")
     for a in op["attributes"]:
         default = "" if a["required"] else f" = {_default(a['default'])}"
+        if not default and "*" not in parameters and any(" = " in p for p in parameters):
+            parameters.append("*")
         parameters.append(f"{a['name']}: {_attribute_type(a)}{default}")
-    seen = False
-    for k, parameter in enumerate(parameters):
-        seen = seen or " = " in parameter
-        if seen and " = " not in parameter:
-            parameters[k] = f"{parameter} = ..."
     return parameters
 
 

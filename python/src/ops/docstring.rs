@@ -17,28 +17,11 @@ fn literal(attr: &Attr) -> String {
 
 /// `name(x, lo=-1e999)`. If `first` isn't empty, it replaces the first parameter.
 pub fn text_signature(op: &OpDef, name: &str, first: &str) -> String {
-    let inputs = op.inputs.iter().map(|i| match i.arity {
-        Arity::Optional => format!("{}=None", i.name),
-        _ => i.name.to_string(),
-    });
-    let attrs = op.attr_order().into_iter().map(|i| &op.attrs[i]).map(|a| match &a.default {
-        Some(default) => format!("{}={}", a.name, literal(default)),
-        None => a.name.to_string(),
-    });
-    let mut parameters: Vec<String> = inputs.chain(attrs).collect();
-    // In Python, an input or attribute without a default can't follow one with a default. None means "not given".
-    let mut seen = false;
-    for parameter in &mut parameters {
-        match parameter.contains('=') {
-            true => seen = true,
-            false if seen => parameter.push_str("=None"),
-            false => {}
-        }
+    let mut parts = op.signature_parts(literal);
+    if !first.is_empty() && !parts.is_empty() {
+        parts[0] = first.to_owned();
     }
-    if !first.is_empty() && !parameters.is_empty() {
-        parameters[0] = first.to_owned();
-    }
-    format!("{name}({})", parameters.join(", "))
+    format!("{name}({})", parts.join(", "))
 }
 
 /// The promotion of integers in ops that only compute floats.

@@ -25,7 +25,9 @@ fn inputs(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Problem
         if *save {
             problems.push(Problem::tokens(*at, &message::SAVED_INPUT, &[name]));
         }
-        if !names.contains(&name.as_str()) {
+        if op.attr(name).is_some() {
+            problems.push(Problem::tokens(*at, &message::SHAPE_OF_ATTR, &[name]));
+        } else if !names.contains(&name.as_str()) {
             problems.push(Problem::tokens(*at, &message::UNKNOWN_INPUT, &[name, &suggestion(name, &names)]));
         }
         twice(name, *at, &shape.inputs[..i], problems);
@@ -104,6 +106,9 @@ pub fn predicates(
         Some((_, attr)) if attr.kind.is_tuned() => Some(Problem::tokens(at, &message::IS_TUNED, &[&name])),
         Some(_) => Some(Problem::tokens(at, &message::PREDICATE_ATTR, &[&name])),
         None if bound.contains(&name) => None,
+        None if op.inputs.iter().any(|i| i.name == name) => {
+            Some(Problem::tokens(at, &message::PREDICATE_TENSOR, &[&name]))
+        }
         None => {
             let known: Vec<&str> = bound.iter().copied().chain(op.attrs.iter().map(|a| a.name.as_ref())).collect();
             Some(Problem::tokens(at, &message::UNKNOWN_IN_PREDICATE, &[&name, &suggestion(name, &known)]))

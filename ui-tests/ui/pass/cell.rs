@@ -69,6 +69,19 @@ fn rt_lit<T: Float>(v: f64) -> T {
     minitensor::kernels::lit(v)
 }
 
+/// Elements as positions, and literals in methods of slices.
+#[custom_op(shape = (x: [.., n]) -> [.., bins] where bins > 0)]
+pub fn histogram<T: Float>(x: &[T], bins: usize, out: &mut [T]) {
+    out.fill(0.0);
+    for x in x {
+        let at = (*x * (bins as f64)) as usize;
+        out[at.min(bins - 1)] += x.fract();
+    }
+    let largest = x.iter().fold(0.0, |largest, x| x.maximum(largest));
+    let counts: Vec<T> = vec![0.0; 2];
+    out[0] += 0.0 * largest + counts[1];
+}
+
 fn main() {
     assert_eq!(topk::op().inputs.len(), 1);
     assert_eq!(halves::op().outputs.len(), 2);

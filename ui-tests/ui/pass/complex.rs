@@ -27,6 +27,20 @@ pub fn larger<T: Float>(z: Complex<T>, w: Complex<T>, mask: T::Mask, other: Opti
     (-result, is_larger)
 }
 
+/// Complex numbers in a body of real ones.
+#[custom_op]
+pub fn squared<T: Float>(x: T, y: T) -> T {
+    let z = Complex::new(x, y);
+    let w = 3.0 * z * z - x * z;
+    (1.0 - w).re()
+}
+
+/// Sums over rows of complex numbers.
+#[custom_op(shape = (z: [.., n]) -> (sum: [..], rest: [.., n]))]
+pub fn summed<R: Row>(z: Complex<R>) -> (Complex<R>, Complex<R>) {
+    ((z * z.conj()).sum(), z.cumsum() - z.mean() + z.shift(1))
+}
+
 fn main() {
     let (z, size) = impedance(3.0_f32, 0.25, 1.0);
     assert_eq!((z.re, z.im(), size), (3.0, -4.0, 5.0));
@@ -34,4 +48,6 @@ fn main() {
     assert_eq!(larger(z, w, false, None), (-z, true));
     assert_eq!(larger(w, z, true, Some(z)), (Complex::new(-3.0, -2.0), false));
     assert_eq!(larger(w, z, false, None), (Complex::new(0.0, 0.0), false));
+    assert_eq!(squared(2.0, 1.0), 1.0 - (9.0 - 4.0));
+    assert_eq!(summed::op().outputs.len(), 2);
 }

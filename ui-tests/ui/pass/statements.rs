@@ -56,7 +56,36 @@ pub fn kept<T: Float>(x: T) -> T {
     first_above(x, [x, x + 1.0, x + 2.0])
 }
 
+/// Types of tuples, arrays and vectors, and loops over lists.
+#[custom_op]
+pub fn collected<T: Float>(x: T, taps: &[f64]) -> T {
+    let (mut total, mut count): (T, usize) = (0.0, 0);
+    let mut pair: [T; 2] = [0.0; 2];
+    let mut many: Vec<T> = vec![1.0, x];
+    let mut plain = [0.0; 2];
+    pair[1] = 2.0 * x;
+    many[0] = x + pair[0];
+    plain[0] = x;
+    for tap in taps {
+        total += tap * x;
+        count += 1;
+    }
+    total + pair[1] * many[0] + plain[0] + plain[1] + count
+}
+
+/// A fold over a range, and an optional tensor before a required attribute.
+#[custom_op]
+pub fn folded<T: Float>(x: T, weight: Option<T>, scale: f64) -> T {
+    let series = (1..4).fold(0.0, |total, k| total + x / k);
+    match weight {
+        Some(weight) => scale * weight * series,
+        None => scale * series,
+    }
+}
+
 fn main() {
     assert_eq!((larger(1.0, 2.0), root(-4.0), root(4.0), limit(0.5), limit(3.0)), (2.0, 0.0, 2.0, 1.5, 1.0));
     assert_eq!((halved(8.0, 60), halved(8.0, 2), kept(3.0)), ((1.0, true), (2.0, false), 3.0));
+    assert_eq!((collected(2.0, &[0.5, 1.5]), folded(6.0, None, 2.0), folded(6.0, Some(0.5), 2.0)), (16.0, 22.0, 11.0));
+    assert_eq!(folded::op().signature(), "folded(x, weight=None, *, scale)");
 }

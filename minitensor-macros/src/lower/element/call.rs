@@ -4,6 +4,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Ident};
 
+use super::operand::is_range;
 use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::Level;
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
@@ -124,7 +125,7 @@ impl Lowering<'_> {
         }
         let certain = self.head.complex.and_then(|_| self.certain(expr));
         let is_wrong = match expr {
-            Expr::MethodCall(call) => self.wrong_method(call),
+            Expr::MethodCall(call) => self.wrong_method(call) || self.wrong_sum(call),
             Expr::Call(call) => {
                 let is_wrong = matches!(&*call.func, Expr::Path(path) if self.wrong_function(&path.path));
                 is_wrong || self.wrong_machine_function(call) || self.wrong_tensor_call(call)
@@ -135,8 +136,13 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
+        let folds = matches!(expr, Expr::MethodCall(call) if self.folds_elements(call));
+        let of_range = matches!(expr, Expr::MethodCall(call) if is_range(&call.receiver));
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
+                if folds && let Some(first) = call.args.first_mut().filter(|first| is_literal(first)) {
+                    self.coerce_beside(first, ValueKind::Float, None, false);
+                }
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();
                 if let ValueKind::Option(variable) = receiver {
@@ -171,7 +177,15 @@ impl Lowering<'_> {
             _ => return ValueKind::Static,
         };
         let before = callee;
-        let values: Vec<ValueKind> = args.iter_mut().map(|a| self.value(a, None)).collect();
+        let each = |arg: &mut Expr| match arg {
+            // The items of a range are plain numbers.
+            Expr::Closure(closure) if of_range => {
+                self.closure(closure, ValueKind::Static);
+                ValueKind::Static
+            }
+            arg => self.value(arg, None),
+        };
+        let values: Vec<ValueKind> = args.iter_mut().map(each).collect();
         for value in &values {
             if value.is_data() || matches!(value, ValueKind::Option(_)) {
                 callee = callee.join(*value);
@@ -179,6 +193,7 @@ impl Lowering<'_> {
         }
         let variable = match callee {
             ValueKind::Data(variable) | ValueKind::Option(variable) => variable,
+            _ if folds => return ValueKind::Data(self.only_variable()),
             _ => return callee,
         };
         for (arg, value) in args.iter_mut().zip(values) {

@@ -155,6 +155,10 @@ impl Lowering<'_> {
                 }
                 let items = self.items_of_call(call);
                 let each = self.items(&call.receiver);
+                if self.wrong_cell_method(call, &each) {
+                    *expr = super::placeholder();
+                    return ValueKind::Data(None);
+                }
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();
                 if let ValueKind::Data(variable) = receiver {
@@ -169,7 +173,15 @@ impl Lowering<'_> {
                     call.method = syn::Ident::new(ours, call.method.span());
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
-                let first = call.args.first_mut().map(|first| self.argument_of(first, &each, None));
+                let first = call.args.first_mut().map(|first| match &each {
+                    Item::One(data @ ValueKind::Data(variable))
+                        if is_float(first) && matches!(&*name, "fill" | "fold") =>
+                    {
+                        self.coerce_beside(first, ValueKind::Float, *variable, true);
+                        *data
+                    }
+                    _ => self.argument_of(first, &each, None),
+                });
                 for arg in call.args.iter_mut().skip(1) {
                     self.argument_of(arg, &each, first);
                 }
@@ -234,4 +246,9 @@ impl Lowering<'_> {
 /// Whether a name is one of a constant: `FRAC_1_SQRT_2`.
 fn is_constant(name: &str) -> bool {
     name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// `0.5`
+fn is_float(expr: &Expr) -> bool {
+    matches!(expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Float(_)))
 }

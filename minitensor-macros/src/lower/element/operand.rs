@@ -6,12 +6,13 @@ use quote::ToTokens;
 use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Ident, Lit, Macro, UnOp};
 
 use super::Lowering;
+use super::machine::Item;
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
-    DATA_METHODS, LIST_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS, OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS,
-    RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
+    COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OTHER_CELL_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS,
+    OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
 };
-use crate::body::{Certain, certain};
+use crate::body::{Certain, ValueKind, certain};
 use crate::diag::{Message, error, messages};
 use minitensor_schema::message::counted;
 
@@ -148,11 +149,14 @@ impl Lowering<'_> {
         self.wrong_bound(op, &op.to_token_stream().to_string(), needed, variable, instead)
     }
 
-    fn wrong_bound(&mut self, at: impl ToTokens, what: &str, needed: &str, variable: usize, instead: &str) -> bool {
+    pub fn wrong_bound(&mut self, at: impl ToTokens, what: &str, needed: &str, variable: usize, instead: &str) -> bool {
         let has = self.head.generics[variable].bound.name;
         let enough = bounds_with(needed);
         if enough.contains(&has) {
             return false;
+        }
+        if let ("Int", Some(instead)) = (has, instead.strip_prefix(", or ")) {
+            return self.report(at, &messages::NOT_OF_INTEGERS, &[&what, &self.variable_name(variable), &instead]);
         }
         let shown: Vec<_> = enough.iter().filter(|b| **b != "Row").map(|b| format!("`{b}`")).collect();
         let name = self.variable_name(variable);
@@ -254,8 +258,15 @@ impl Lowering<'_> {
             Some(Certain::Element(i)) if self.head.is_complex(i) && crate::body::methods::is_complex(ours) => {
                 is_ours && self.wrong_arguments(call, ours, i)
             }
+            Some(Certain::Element(i)) if self.head.is_complex(i) && COMPLEX_ROW_METHODS.contains(&name.as_str()) => {
+                is_row && self.wrong_arguments(call, ours, i)
+            }
             Some(Certain::Element(i)) if self.head.is_complex(i) && (is_ours || of_rows) => {
-                let help = format!("compute with the parts `{0}.re()` and `{0}.im()`", shown(&call.receiver));
+                let of = match &*call.receiver {
+                    Expr::Paren(_) => format!("({})", shown(&call.receiver)),
+                    other => shown(other),
+                };
+                let help = format!("compute with the parts `{of}.re()` and `{of}.im()`");
                 self.report(&call.method, &messages::NO_COMPLEX, &[&"method", &name, &help])
             }
             Some(Certain::Element(i)) => {
@@ -291,6 +302,34 @@ impl Lowering<'_> {
                 self.report(&call.method, &messages::NO_MASK_METHOD, &[&name, &help])
             }
             Some(has) if is_ours || of_rows => self.wrong_operand(&call.receiver, has),
+            _ => false,
+        }
+    }
+
+    /// `(0..n).map(|k| x / k).sum()`
+    pub fn wrong_sum(&mut self, call: &ExprMethodCall) -> bool {
+        let (Expr::MethodCall(items), "sum" | "product") = (&*call.receiver, &*call.method.to_string()) else {
+            return false;
+        };
+        let maps =
+            items.method == "map" && items.args.iter().any(|arg| self.mentioned(arg.to_token_stream()).is_some());
+        maps && self.report(&call.method, &messages::LIST_METHOD, &[&call.method, &"write a `for` loop"])
+    }
+
+    /// `(0..n).fold(0.0, |total, k| total + x / k)`
+    pub fn folds_elements(&self, call: &ExprMethodCall) -> bool {
+        call.method == "fold"
+            && is_range(&call.receiver)
+            && call.args.iter().skip(1).any(|arg| self.mentioned(arg.to_token_stream()).is_some())
+    }
+
+    /// Whether a method that Rust has for its own numbers is called on elements of a cell.
+    pub fn wrong_cell_method(&mut self, call: &ExprMethodCall, items: &Item) -> bool {
+        let name = call.method.to_string();
+        let help = OTHER_CELL_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
+        let are_elements = matches!(items, Item::One(ValueKind::Data(_)));
+        match help {
+            Some(help) if are_elements => self.report(&call.method, &messages::LIST_METHOD, &[&name, &help]),
             _ => false,
         }
     }
@@ -445,7 +484,7 @@ fn is_arithmetic(op: &BinOp, assigns_complex: bool) -> bool {
     }
 }
 
-fn is_range(expr: &Expr) -> bool {
+pub fn is_range(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_range(&inner.expr),
         expr => matches!(expr, Expr::Range(_)),

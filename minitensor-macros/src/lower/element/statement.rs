@@ -1,13 +1,15 @@
 //! Blocks and statements: which names hold data.
 
-use quote::ToTokens;
-use syn::{Block, Expr, Pat, Stmt, Type};
+use proc_macro2::TokenTree;
+use quote::{ToTokens, quote};
+use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
 
 use super::Lowering;
 use crate::ast::{Elem, spelling};
-use crate::body::{Certain, ValueKind, certain};
+use crate::body::{Certain, ValueKind, certain, mentions};
 use crate::diag::{error, messages};
 use crate::dtype::DType;
+use crate::parse::wrapped;
 
 impl Lowering<'_> {
     pub fn block(&mut self, block: &mut Block, want: Option<&[Elem]>) -> ValueKind {
@@ -64,6 +66,14 @@ impl Lowering<'_> {
             }
             return;
         }
+        if let Pat::Type(pattern) = &local.pat
+            && matches!(*pattern.ty, Type::Tuple(_) | Type::Array(_) | Type::Path(_))
+            && self.annotation(&pattern.ty).is_none()
+            && let Some(value) = self.parts(&mut init.expr, &pattern.ty)
+        {
+            self.bind_parts(&pattern.pat, &pattern.ty, value, id);
+            return;
+        }
         let annotated = match &local.pat {
             Pat::Type(pattern) => self.annotation(&pattern.ty),
             _ => None,
@@ -112,8 +122,83 @@ impl Lowering<'_> {
         if !value.is_static() || !self.promoted.contains(&id) {
             return value;
         }
-        self.coerce_beside(expr, value, None, false);
+        self.coerce_parts(expr, value);
         ValueKind::Data(self.only_variable())
+    }
+
+    /// Converts a static value to an element, or each element of an array.
+    fn coerce_parts(&mut self, expr: &mut Expr, value: ValueKind) {
+        match expr {
+            Expr::Array(array) => array.elems.iter_mut().for_each(|e| self.coerce_parts(e, value)),
+            Expr::Repeat(array) => self.coerce_parts(&mut array.expr, value),
+            Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
+                in_vec(mac, |array| self.coerce_parts(array, value));
+            }
+            _ => self.coerce_beside(expr, value, None, false),
+        }
+    }
+
+    /// The value of a tuple, an array or a `vec!` with the type of its parts: `(T, T)`, `[T; 3]`, `Vec<T>`. `None` if it has no parts.
+    fn parts(&mut self, expr: &mut Expr, ty: &Type) -> Option<ValueKind> {
+        match (expr, ty) {
+            (Expr::Paren(inner), ty) => self.parts(&mut inner.expr, ty),
+            (Expr::Tuple(tuple), Type::Tuple(types)) if tuple.elems.len() == types.elems.len() => {
+                let each = tuple.elems.iter_mut().zip(&types.elems);
+                each.map(|(e, ty)| self.part(e, ty)).reduce(ValueKind::join)
+            }
+            (Expr::Array(array), Type::Array(of)) => {
+                array.elems.iter_mut().map(|e| self.part(e, &of.elem)).reduce(ValueKind::join)
+            }
+            (Expr::Repeat(array), Type::Array(of)) => Some(self.part(&mut array.expr, &of.elem)),
+            (Expr::Macro(mac), ty) if mac.mac.path.is_ident("vec") => {
+                let of = wrapped(ty, "Vec")?;
+                in_vec(mac, |array| match array {
+                    Expr::Array(array) => array.elems.iter_mut().map(|e| self.part(e, of)).reduce(ValueKind::join),
+                    Expr::Repeat(array) => Some(self.part(&mut array.expr, of)),
+                    _ => None,
+                })?
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a part with its type.
+    fn part(&mut self, expr: &mut Expr, ty: &Type) -> ValueKind {
+        if let Some(value) = self.parts(expr, ty) {
+            return value;
+        }
+        let want = self.annotation(ty);
+        let value = self.value(expr, want.as_ref().map(std::slice::from_ref));
+        match want {
+            Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
+            _ => value,
+        }
+    }
+
+    /// Binds the names of a pattern with the type of its parts.
+    fn bind_parts(&mut self, pattern: &Pat, ty: &Type, value: ValueKind, id: usize) {
+        if let (Pat::Tuple(pattern), Type::Tuple(types)) = (pattern, ty)
+            && pattern.elems.len() == types.elems.len()
+        {
+            for (pattern, ty) in pattern.elems.iter().zip(&types.elems) {
+                self.bind_parts(pattern, ty, value, id);
+            }
+            return;
+        }
+        let value = match self.annotation(ty) {
+            Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
+            _ if !mentions(ty.to_token_stream(), &|name| self.head.generics.iter().any(|g| g.ident == *name)) => {
+                match spelling(ty).as_str() {
+                    "f64" => ValueKind::Float,
+                    "bool" => ValueKind::Flag,
+                    _ => ValueKind::Static,
+                }
+            }
+            _ if matches!(ty, Type::Tuple(_)) && self.head.is_machine() => ValueKind::Static,
+            _ => value.collected(self.head),
+        };
+        self.scopes.bind_pattern(pattern, value, Some(id));
+        self.know(pattern, certain::of_type(ty, self.head));
     }
 
     /// The dtype variable in the type of a `let`.
@@ -126,4 +211,16 @@ impl Lowering<'_> {
         let generic = (0..generics.len()).find(|i| self.head.spelled(*i) == name).map(Elem::Generic);
         generic.or_else(|| generics.iter().position(|g| name == format!("{}::Mask", g.ident)).map(Elem::Mask))
     }
+}
+
+/// Rewrites the elements of a `vec!`, as those of an array. `None` if they are neither a list nor a repetition.
+fn in_vec<V>(mac: &mut ExprMacro, change: impl FnOnce(&mut Expr) -> V) -> Option<V> {
+    let tokens = &mac.mac.tokens;
+    let mut array: Expr = syn::parse2(quote!([#tokens])).ok()?;
+    let value = change(&mut array);
+    let mut tokens = array.into_token_stream().into_iter();
+    if let Some(TokenTree::Group(group)) = tokens.next() {
+        mac.mac.tokens = group.stream();
+    }
+    Some(value)
 }

@@ -31,15 +31,23 @@ impl OpDef {
 
     /// The signature, as in `clamp(x, lo=-inf, hi=inf)`.
     pub fn signature(&self) -> String {
-        let inputs = self.inputs.iter().map(|i| match i.arity {
-            Arity::Optional => format!("{}=None", i.name),
-            _ => i.name.to_string(),
-        });
-        let attrs = self.attr_order().into_iter().map(|i| &self.attrs[i]).map(|a| match &a.default {
-            Some(default) => format!("{}={default}", a.name),
-            None => a.name.to_string(),
-        });
-        format!("{}({})", self.name, inputs.chain(attrs).collect::<Vec<_>>().join(", "))
+        format!("{}({})", self.name, self.signature_parts(Attr::to_string).join(", "))
+    }
+
+    /// The parameters of the signature, with defaults in some notation. A required attribute after an optional tensor follows a `*`.
+    pub fn signature_parts(&self, literal: impl Fn(&Attr) -> String) -> Vec<String> {
+        let inputs = self.inputs.iter().map(|i| (&i.name, (i.arity == Arity::Optional).then(|| "None".to_owned())));
+        let attrs = self.attr_order().into_iter().map(|i| &self.attrs[i]);
+        let attrs = attrs.map(|a| (&a.name, a.default.as_ref().map(&literal)));
+        let (mut parts, mut is_optional) = (Vec::new(), false);
+        for (name, default) in inputs.chain(attrs) {
+            if is_optional && default.is_none() && !parts.contains(&"*".to_owned()) {
+                parts.push("*".to_owned());
+            }
+            is_optional |= default.is_some();
+            parts.push(default.map_or_else(|| name.to_string(), |default| format!("{name}={default}")));
+        }
+        parts
     }
 
     /// Checks the value of an attribute. Integers are converted for a float attribute.
