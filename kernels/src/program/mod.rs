@@ -12,6 +12,8 @@ mod at_once;
 mod buffers;
 #[cfg(feature = "engine")]
 mod choice;
+#[cfg(feature = "engine")]
+mod detached;
 mod gradient;
 mod instruction;
 mod json;

@@ -142,7 +142,7 @@ impl Program {
     }
 
     /// Another program with these inputs and the same uniforms; `None` if `body` returns `None`.
-    fn written_as(
+    pub(super) fn written_as(
         &self,
         inputs: &[String],
         body: impl FnOnce(&[Symbol], &[Symbol]) -> Option<Vec<(String, Output)>>,

@@ -41,28 +41,39 @@ type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 /// # Ok::<(), minitensor::Error>(())
 /// ```
 pub fn gradcheck(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
-    order(1, f, inputs, options)
+    compare(f, f, inputs, options)
+}
+
+/// As [`gradcheck`], but the differences are those of another function, `reference`.
+pub(super) fn compare(f: &Function<'_>, reference: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
+    order(1, f, reference, inputs, options)
 }
 
 /// Compares the derivative of the given order, which is the gradient of `f`, and those of higher orders.
-fn order(number: usize, f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
+fn order(
+    number: usize,
+    f: &Function<'_>,
+    reference: &Function<'_>,
+    inputs: &[Tensor],
+    options: GradCheck,
+) -> Result<()> {
     if number > options.orders {
         return Ok(());
     }
-    first_order(f, inputs, options).map_err(|e| match number {
+    first_order(f, reference, inputs, options).map_err(|e| match number {
         1 => e.context("gradient"),
         2 => e.context("second derivative"),
         _ => e.context(format!("derivative of order {number}")),
     })?;
     let differentiable: Vec<usize> = (0..inputs.len()).filter(|i| is_checked(&inputs[*i])).collect();
-    let gradient = |inputs: &[Tensor]| {
+    let gradient = |f: &Function<'_>, inputs: &[Tensor]| {
         let _on = EnableGrad::new();
         let leaves = leaves(inputs)?;
         let outputs = differentiable_outputs(f, &leaves)?;
         let weights = weights(&outputs)?;
         gradients(&outputs, &weights, &leaves, &differentiable, Options { retain_graph: true, create_graph: true })
     };
-    order(number + 1, &gradient, inputs, options)
+    order(number + 1, &|x: &[Tensor]| gradient(f, x), &|x: &[Tensor]| gradient(reference, x), inputs, options)
 }
 
 /// Whether the tensor is checked: differences need double precision.
@@ -172,7 +183,7 @@ impl Column {
     }
 }
 
-fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
+fn first_order(f: &Function<'_>, reference: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Result<()> {
     let which: Vec<usize> = (0..inputs.len()).filter(|i| is_checked(&inputs[*i])).collect();
     let (leaves, outputs) = {
         let _on = EnableGrad::new();
@@ -199,7 +210,7 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
             )));
         }
         for (element, gradient) in gradient.iter().enumerate() {
-            let column = Column::new(f, inputs, *input, element, options.step)?;
+            let column = Column::new(reference, inputs, *input, element, options.step)?;
             let numeric = column.weighted(&weights);
             let close = (gradient - numeric).abs() <= options.atol + options.rtol * numeric.abs();
             if !close && numeric.is_finite() {
@@ -220,7 +231,7 @@ fn first_order(f: &Function<'_>, inputs: &[Tensor], options: GradCheck) -> Resul
             continue;
         }
         // Rounding errors may be as large as small derivatives. They change with the step.
-        let other = Column::new(f, inputs, column.input, column.element, 8.0 * options.step)?;
+        let other = Column::new(reference, inputs, column.input, column.element, 8.0 * options.step)?;
         if is_close(other.weighted(&weights)) {
             return column.fail(gradient, numeric).map_err(|e| e.context("with cotangents inverse to the derivatives"));
         }

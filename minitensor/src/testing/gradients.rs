@@ -1,6 +1,6 @@
 //! Checks of gradients.
 
-use super::gradcheck::{GradCheck, cotangent, gradcheck};
+use super::gradcheck::{GradCheck, compare, cotangent, gradcheck};
 use super::sample::Sample;
 use super::values::{Random, close, numbers};
 use crate::autograd::{Options, grad};
@@ -93,11 +93,32 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     if call(&inputs(sample, &which))?.iter().any(is_narrow) {
         return Ok(());
     }
-    let first = GradCheck { orders: 1, ..GradCheck::default() };
-    gradcheck(&call, &inputs(sample, &which), first)?;
-    let outcome = gradcheck(&call, &inputs(sample, &which), GradCheck { orders: 3, ..GradCheck::default() });
+    // A documented refusal is not a fault, unless a gradient was requested of an output that cannot have one.
+    differences(op, sample, &which, 1)?;
+    unless_refused(differences(op, sample, &which, 3))
+}
+
+/// Compares derivatives with differences of the op. If its program detaches values, these are held constant, because the gradient takes them
+/// as constants.
+fn differences(op: &OpRef, sample: &Sample, which: &[usize], orders: usize) -> Result<()> {
+    let (call, at) = (function(op, sample, which), inputs(sample, which));
+    let options = GradCheck { orders, ..GradCheck::default() };
+    let Some(apart) = op.with_detached_apart(&sample.attrs, |i| sample.inputs[i].is_some())? else {
+        return gradcheck(&call, &at, options);
+    };
+    let both = sample.inputs.iter().chain(&sample.inputs).cloned().collect();
+    let both = Sample { inputs: both, attrs: sample.attrs.clone() };
+    let held = compare(&call, &function(&apart, &both, which), &at, options)
+        .map_err(|e| e.context("with the detached values held constant"));
+    match (held, &op.backward) {
+        // A formula may be the derivative of the whole body.
+        (Err(held), Backward::Formula(_)) => gradcheck(&call, &at, options).map_err(|_| held),
+        (held, _) => held,
+    }
+}
+
+fn unless_refused(outcome: Result<()>) -> Result<()> {
     match outcome {
-        // A documented refusal is not a fault, unless a gradient was requested of an output that cannot have one.
         Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
         other => other,
     }
@@ -105,19 +126,13 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
 
 /// Checks first and second derivatives of complex inputs, for an op that accepts them. Complex gradients need conjugation,
 /// which a formula that is correct for real numbers may lack.
-/// formula that is right for real numbers may lack that.
 pub fn agrees_with_complex_differences(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     let Some(complex) = complex(op, sample)? else { return Ok(()) };
     if which.is_empty() || !has_gradient(op) {
         return Ok(());
     }
-    let call = function(op, &complex, &which);
-    let outcome = gradcheck(&call, &inputs(&complex, &which), GradCheck { orders: 2, ..GradCheck::default() });
-    match outcome {
-        Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
-        other => other.map_err(|e| e.context("complex numbers")),
-    }
+    unless_refused(differences(op, &complex, &which, 2)).map_err(|e| e.context("complex numbers"))
 }
 
 /// A sample with complex inputs in place of float64, if the op accepts them.

@@ -4,6 +4,8 @@
 mod builder;
 mod custom_op;
 #[cfg(feature = "engine")]
+mod detached;
+#[cfg(feature = "engine")]
 mod elements;
 mod object;
 mod op_ref;
