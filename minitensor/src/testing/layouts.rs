@@ -1,4 +1,4 @@
-//! Checks of values: shapes, dtypes, layouts, special values.
+//! Checks of values: shapes, dtypes, layouts.
 
 use super::opcheck::{dtypes, quietly};
 use super::sample::Sample;
@@ -6,11 +6,11 @@ use super::values::{close, numbers};
 use crate::autograd::NoGrad;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, ErrorKind, Result, counted};
-use crate::op::{Arity, Body, OpRef, Role, ShapeRule};
+use crate::op::{OpRef, Role, ShapeRule};
 use crate::random::manual_seed;
 use crate::tensor::{Device, Shape, Tensor};
 
-fn fail<T>(message: String) -> Result<T> {
+pub(super) fn fail<T>(message: String) -> Result<T> {
     Err(Error::runtime(message))
 }
 
@@ -93,7 +93,7 @@ pub fn twice_is_the_same(op: &OpRef, sample: &Sample) -> Result<()> {
     compare(&one?, &many?, 0.0, "one thread and several threads return different values")
 }
 
-fn compare(a: &[Tensor], b: &[Tensor], tolerance: f64, what: &str) -> Result<()> {
+pub(super) fn compare(a: &[Tensor], b: &[Tensor], tolerance: f64, what: &str) -> Result<()> {
     if a.len() != b.len() {
         return fail(format!("{what}: the numbers of outputs are {} and {}", a.len(), b.len()));
     }
@@ -311,51 +311,6 @@ pub fn overlapping_writes_are_refused(op: &OpRef, sample: &Sample) -> Result<()>
                     &format!("the result differs when '{x}', which is changed in place, is also '{y}'"),
                 )?,
             }
-        }
-    }
-    Ok(())
-}
-
-/// A NaN in an input of an element op must reach the output, for some values of the other inputs.
-pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
-    let element = matches!(op.body, Body::Element(_)) || matches!(op.shape, ShapeRule::Broadcast);
-    let unary = sample.inputs.len() == 1 && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_));
-    for (i, t) in sample.inputs.iter().enumerate() {
-        let Some(t) = t.as_ref().filter(|t| t.dtype() == DType::F64 && t.numel() > 0) else { continue };
-        let base = results(op, sample)?;
-        let same_shape = base.iter().all(|o| o.shape() == t.shape());
-        if !(element || unary && same_shape) || op.parameter(i).arity == Arity::Optional {
-            continue;
-        }
-        let poisoned = sample.map(|j, t| {
-            if i == j {
-                Tensor::full(t.shape().clone(), crate::kernels::Const::Float(f64::NAN), t.dtype(), t.device())
-            } else {
-                t.copied()
-            }
-        })?;
-        let outputs = results(op, &poisoned)?;
-        let floats: Vec<_> = outputs.iter().filter(|o| o.dtype() == DType::F64).collect();
-        let any_nan =
-            floats.iter().map(|o| numbers(o)).collect::<Result<Vec<_>>>()?.iter().flatten().any(|v| v.is_nan());
-        // Whether the input has any effect for these values of the other inputs.
-        let moved = results(
-            op,
-            &sample.map(|j, t| {
-                if i == j {
-                    super::values::tensor_like(t, numbers(t)?.iter().map(|v| v * 1.5 + 0.25).collect())
-                } else {
-                    t.copied()
-                }
-            })?,
-        )?;
-        let matters = compare(&base, &moved, 1e-12, "").is_err();
-        if !floats.is_empty() && !any_nan && matters {
-            return fail(format!(
-                "a NaN in '{}' does not propagate: the output is {}",
-                op.parameter(i).name,
-                floats[0]
-            ));
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ mod gradients;
 mod graphs;
 mod layouts;
 mod lazy;
+mod nan;
 mod opcheck;
 mod parts;
 mod precision;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, made};
-use super::{attributes, batches, formulas, gradients, graphs, layouts, lazy, parts, precision, programs};
+use super::{attributes, batches, formulas, gradients, graphs, layouts, lazy, nan, parts, precision, programs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
@@ -71,7 +71,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("layout", layouts::layout_does_not_matter),
     ("shape", layouts::broadcasts_and_empties),
     ("overlap", layouts::overlapping_writes_are_refused),
-    ("special values", layouts::nan_is_not_swallowed),
+    ("special values", nan::nan_is_not_swallowed),
     ("program", programs::program_is_the_body),
     ("combine", parts::parts_combine),
     ("attributes", attributes::domains_are_enforced),
