@@ -16,6 +16,7 @@ mod precision;
 mod programs;
 mod rows;
 mod sample;
+mod sizes;
 mod values;
 
 pub use gradcheck::{GradCheck, gradcheck};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, made};
-use super::{attributes, batches, formulas, gradients, graphs, layouts, lazy, nan, parts, precision, programs};
+use super::{attributes, batches, formulas, gradients, graphs, layouts, lazy, nan, parts, precision, programs, sizes};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
@@ -70,6 +70,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("promotion", precision::integers_are_promoted),
     ("layout", layouts::layout_does_not_matter),
     ("shape", layouts::broadcasts_and_empties),
+    ("sizes", sizes::small_sizes_do_not_panic),
     ("overlap", layouts::overlapping_writes_are_refused),
     ("special values", nan::nan_is_not_swallowed),
     ("program", programs::program_is_the_body),

@@ -5,7 +5,9 @@ use super::values::Random;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::Result;
-use crate::op::{Arg, Arity, DTypeRule, Dim, Dims, OpDef, OpRef, Outputs, ShapeRule, dispatch, infer};
+use crate::op::{
+    Arg, Arithmetic, Arity, CoreShapes, DTypeRule, Dim, Dims, OpDef, OpRef, Outputs, ShapeRule, dispatch, infer,
+};
 use crate::tensor::{Device, Tensor};
 
 /// One call: flat inputs and attributes.
@@ -164,6 +166,14 @@ fn preferred(set: DTypeSet) -> DType {
 /// A batch of two, then one size for each named dimension, chosen by the position of the name among all names.
 fn core(op: &OpDef, dims: &Dims, sizes: &[usize; 4], attrs: &[Attr]) -> Vec<usize> {
     let ShapeRule::Core(rule) = &op.shape else { return Vec::new() };
+    let names = dim_names(rule);
+    let named = |name: &str| names.iter().position(|n| *n == name).map(|at| sizes[at % 4]);
+    let size = |dim: &Dim| dim_size(dim, attrs, &named).unwrap_or(2);
+    (if dims.batch { vec![2] } else { Vec::new() }).into_iter().chain(dims.core.iter().map(size)).collect()
+}
+
+/// The names of the core dimensions of the inputs, in order.
+pub(super) fn dim_names(rule: &CoreShapes) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for dim in rule.inputs.iter().flat_map(|d| d.core.iter()) {
         if let Dim::Name(name) = dim
@@ -172,14 +182,28 @@ fn core(op: &OpDef, dims: &Dims, sizes: &[usize; 4], attrs: &[Attr]) -> Vec<usiz
             names.push(name);
         }
     }
-    let size = |dim: &Dim| match dim {
-        Dim::Name(name) => names.iter().position(|n| *n == name).map_or(2, |at| sizes[at % 4]),
-        Dim::Int(v) => *v as usize,
+    names
+}
+
+/// The size of a dimension of an input, if it has one.
+pub(super) fn dim_size(dim: &Dim, attrs: &[Attr], named: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
+    match dim {
+        Dim::Name(name) => named(name),
+        Dim::Int(v) => usize::try_from(*v).ok(),
         Dim::Attr(a) => match attrs[*a as usize] {
-            Attr::Int(v) => v.max(0) as usize,
-            _ => 2,
+            Attr::Int(v) => usize::try_from(v).ok(),
+            _ => None,
         },
-        _ => 2,
-    };
-    (if dims.batch { vec![2] } else { Vec::new() }).into_iter().chain(dims.core.iter().map(size)).collect()
+        Dim::Op(operation, both) => {
+            let [a, b] = &both[..] else { return None };
+            let (a, b) = (dim_size(a, attrs, named)?, dim_size(b, attrs, named)?);
+            match operation {
+                Arithmetic::Add => a.checked_add(b),
+                Arithmetic::Sub => a.checked_sub(b),
+                Arithmetic::Mul => a.checked_mul(b),
+                Arithmetic::Div => (b != 0 && a % b == 0).then(|| a / b),
+            }
+        }
+        Dim::Float(_) => None,
+    }
 }
