@@ -1,6 +1,7 @@
 """Tests of ops written in Python."""
 
 import inspect
+from collections.abc import Sequence
 
 import pytest
 
@@ -167,6 +168,23 @@ def define_again(factor, name="again::scale"):
         return x * factor
 
     return scale
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [list[mt.Tensor], Sequence[mt.Tensor] | None, tuple[mt.Tensor, ...], list, dict[str, mt.Tensor], list[str]],
+)
+def test_a_list_of_tensors_is_written_with_a_star(annotation):
+    def first(xs):
+        return xs[0]
+
+    first.__annotations__["xs"] = annotation
+    words = r"op 'first': 'xs' cannot be a collection of tensors; write \*xs: mt.Tensor for any number of tensors"
+    with pytest.raises(TypeError, match=words):
+        mt.custom_op(first)
+    for define in (mt.element_op, mt.row_op):
+        with pytest.raises(TypeError, match="cannot be a collection of tensors; write one parameter for each"):
+            define(first)
 
 
 def test_a_function_that_is_defined_again_replaces_its_op(registered):

@@ -10,7 +10,7 @@ import sys
 import types
 import typing
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -26,6 +26,7 @@ Kind = str | list[str]
 _REQUIRED = inspect.Parameter.empty
 _SCALARS: dict[object, str] = {bool: "bool", int: "int", float: "float", str: "str", DType: "dtype"}
 _SEQUENCES = (list, tuple, Sequence, Iterable)
+_COLLECTIONS = (*_SEQUENCES, dict, set, frozenset, Mapping, Collection)
 
 
 def _without_none(annotation: Any) -> Any:
@@ -54,6 +55,13 @@ def _kind_of_annotation(annotation: Any) -> Kind | None:
         if element in ((int,), (float,)):
             return f"list[{element[0].__name__}]"
     return None
+
+
+def _is_list(annotation: Any) -> bool:
+    """Returns whether an annotation is a list or another collection, and not one that is an attribute."""
+    annotation = _without_none(annotation)
+    of = typing.get_origin(annotation) or annotation
+    return of in _COLLECTIONS and _kind_of_annotation(annotation) is None
 
 
 def _words(values: Sequence[object], of: str) -> list[str]:
@@ -103,7 +111,8 @@ class _Schema:
     The last part of an attribute is its default, if it has one. Of a tuned attribute, it is the candidates.
     """
 
-    def __init__(self, function: _Function, name: str) -> None:
+    def __init__(self, function: _Function, name: str, *, takes_lists: bool = True) -> None:
+        self._takes_lists = takes_lists
         self.inputs: list[tuple[str, str]] = []
         self.attrs: list[tuple[str, Kind, list[object]]] = []
         #: The enums of attributes whose values are members.
@@ -139,6 +148,12 @@ class _Schema:
             kind = annotated or _kind_of_default(default)
         except TypeError as error:
             raise TypeError(f"op '{op}': attribute '{name}': {error}") from None
+        if not kind and _is_list(annotation):
+            number = f"*{name}: mt.Tensor for any number of tensors" if self._takes_lists else "one parameter for each"
+            raise TypeError(
+                f"op '{op}': '{name}' cannot be a collection of tensors; write {number}. An attribute can be annotated "
+                "with list[int] or list[float]"
+            )
         if kind:
             if parameter.kind is parameter.VAR_POSITIONAL or parameter.kind is parameter.POSITIONAL_ONLY:
                 raise TypeError(f"op '{op}': attribute '{name}' must be a parameter that can be passed by name")

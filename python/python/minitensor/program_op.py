@@ -170,7 +170,7 @@ def _register(
 
 
 def _schema(function: _Function, name: str, kind: str) -> _Schema:
-    schema = _Schema(function, name)
+    schema = _Schema(function, name, takes_lists=False)
     for input_name, how in schema.inputs:
         if how == "variadic":
             article = "an element" if kind == "element" else "a row"
