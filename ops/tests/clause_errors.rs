@@ -126,7 +126,7 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
         ("where scael > 0.0", "'scael' is neither a dimension nor an attribute; did you mean 'scale'?", "scael"),
         (
             "where 1 < count < 2",
-            "expected the end of the clause, found '<'; write the clause like '(x: [.., n]) -> [.., n]'",
+            "expected the end of the clause, found '<'; write the clause like 'k <= n, eps >= 0.0'",
             "<",
         ),
         ("(x: [n], y: [n]", "expected ',' or ')', found the end; write the clause like '(x: [.., n]) -> [.., n]'", "$"),
@@ -157,7 +157,8 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
     for (text, sentence, part) in cases {
         let (text, part) = (text.replace('@', tail), part.replace('@', tail));
         let error = clause::shape(&op, &text).expect_err(&text).to_string();
-        assert_eq!(sentence_and_part(&error, "shape"), ((*sentence).into(), part), "{error}");
+        let clause = if text.starts_with("where") { "where" } else { "shape" };
+        assert_eq!(sentence_and_part(&error, clause), ((*sentence).into(), part), "{error}");
     }
     let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
     let error = clause::shape(&list, "(x: [n]) -> [n]").expect_err("a list").to_string();

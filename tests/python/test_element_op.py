@@ -163,7 +163,20 @@ WRONG = [
     (lambda x: sum((x + k for k in range(20_000)), 0), ValueError, "the function has more than 16384 steps"),
     (lambda x: x.mul_add(x), TypeError, "'mul_add' takes 2 arguments, got 1"),
     (lambda x: (x > 0).normal_cdf(), TypeError, "'normal_cdf' takes numbers, got a condition"),
-    (lambda x: x.expp(), AttributeError, "there is no function 'expp' of elements"),
+    (lambda x: x.expp(), AttributeError, "there is no function 'expp' of elements.*did you mean 'exp'"),
+    (lambda x: x.shape, AttributeError, "'shape' is an attribute of tensors, not of elements"),
+    (lambda x: x.median(), AttributeError, r"there is no function 'median' of elements; see help\(mt.element_op\)"),
+    (lambda x: np.tanh(x), TypeError, r"NumPy's 'tanh' cannot compute an element.*; write x.tanh\(\)"),
+    (lambda x: np.fabs(x), TypeError, r"; write x.abs\(\)"),
+    (lambda x: np.arctan2(1.0, x), TypeError, r"; write mt.ops.arctan2\(x, y\)"),
+    (lambda x: np.spacing(x), TypeError, "NumPy's 'spacing' cannot compute an element.*use methods, such as x.exp"),
+    (lambda x: np.add.reduce(x), TypeError, "NumPy's 'add' cannot compute an element"),
+    (lambda x: math.tanh(x), TypeError, "an element has no value while the op is defined; use methods, such as x.exp"),
+    (lambda x: math.floor(x), TypeError, r"; use x.floor\(\)"),
+    (lambda x: round(x), TypeError, r"; use x.round\(\)"),
+    (lambda x: x[0], TypeError, "define a row op with mt.row_op"),
+    (lambda x: np.asarray(x), TypeError, "an element cannot become an array"),
+    (lambda x: np.ones(3) + x, TypeError, "expected a real number, got ndarray"),
     (lambda x: x * mt.Tensor([1.0]), TypeError, "an element op cannot use a Tensor"),
     (lambda *xs: xs[0], TypeError, "the input 'xs' of an element op cannot be variadic"),
     (lambda x: x << 1.5, ValueError, "no dtype supports all functions of its program"),
@@ -215,6 +228,20 @@ def test_any_callable_can_be_an_element_op():
         mt.element_op(name="docs::wrong", where=3)(Scaled())
     with pytest.raises(TypeError, match="outputs must be a list of names"):
         mt.element_op(name="docs::wrong", outputs="ab")(Scaled())
+
+
+def test_an_error_in_a_condition_names_the_where_clause():
+    with pytest.raises(ValueError, match="op 'docs::wrong': where clause: 'k' is neither a dimension nor an attribute"):
+        mt.element_op(name="docs::wrong", where="k > 0")(lambda x: x)
+    with pytest.raises(
+        ValueError, match="where clause: expected a value, found the end; write the clause like 'k <= n,"
+    ):
+        mt.element_op(name="docs::wrong", where="b >")(squareplus)
+
+
+def test_opcheck_takes_detached_values_as_constants():
+    mt.element_op(name="docs::straight_through")(lambda x: x + (mt.ops.round(x) - x).detach())
+    mt.testing.opcheck("docs::straight_through")
 
 
 def test_elements_do_not_leave_their_op():

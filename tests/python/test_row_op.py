@@ -282,7 +282,25 @@ WRONG = {
         r"'row::cross_entropy' takes positions in the row, 'target'; use x.at\(target\)",
     ),
     "tensor": (lambda x: x + mt.ones(3), TypeError, "a row op cannot use a Tensor"),
-    "indexing": (lambda x: x[0], TypeError, "a row has no value while the op is defined"),
+    "indexing": (lambda x: x[0], TypeError, r"a row has no value while the op is defined; use x.at\(index\) for one"),
+    "length": (lambda x: x / len(x), TypeError, r"use x.count\(\) for the length"),
+    "iteration": (lambda x: x / sum(x), TypeError, r"use reductions, such as x.sum\(\)"),
+    "unknown reduction": (
+        lambda x: x.median(),
+        AttributeError,
+        r"there is no function 'median' of rows; see help\(mt.row_op\); did you mean 'mean'",
+    ),
+    "misspelled": (lambda x: x.cumsm(), AttributeError, "did you mean 'cumsum'"),
+    "only of tensors": (
+        lambda x: x - x.topk(2),
+        TypeError,
+        "'topk', which is not computed along rows; call it in an op of whole tensors, with mt.custom_op",
+    ),
+    "attribute of tensors": (lambda x: x / x.size, AttributeError, "'size' is an attribute of tensors, not of rows"),
+    "list": (lambda x: mt.ops.concat([x, x]), TypeError, "cannot call 'concat', which is not computed along rows"),
+    "ufunc": (lambda x: np.tanh(x), TypeError, r"NumPy's 'tanh' cannot compute a row.*; write x.tanh\(\)"),
+    "function of NumPy": (lambda x: np.median(x), TypeError, "NumPy's 'median' cannot compute a row"),
+    "array": (lambda x: np.asarray(x), TypeError, "a row cannot become an array"),
     "nothing": (lambda x: None, TypeError, "the function returned nothing"),
     "only integers": (lambda x: x.sum() & 1, ValueError, "no floating dtype supports all functions of its program"),
 }
@@ -302,7 +320,8 @@ def test_wrong_clauses():
 
     with pytest.raises(ValueError, match="expected at least one input that is a row"):
         define(shape="(x: [..], t: [..]) -> [..]")
-    with pytest.raises(ValueError, match="output 'out' is a number for each row, but differs along a row"):
+    differs = r"output 'out' is a number for each row, but differs along a row; reduce it.*or declare it.*\[.., n\]"
+    with pytest.raises(ValueError, match=differs):
         define(shape="(x: [.., n], t: [..]) -> [..]")
     with pytest.raises(ValueError, match=r"expected \[.., n\], \[n\] or \[..\] for 't', with one n for all"):
         define(shape="(x: [.., n], t: [.., m]) -> [.., n]")
@@ -314,6 +333,33 @@ def test_wrong_clauses():
         define(axis="last")
     with pytest.raises(TypeError, match="row_op takes a function, got str"):
         mt.row_op("softmax")
+
+
+def test_functions_of_numpy_that_call_methods():
+    op = mt.row_op(name="rows::of_numpy")(lambda x: np.where(x > np.mean(x), np.clip(x, -1, 1), np.max(x)))
+    expected = np.where(X.mean(-1, keepdims=True) < X, np.clip(X, -1, 1), X.max(-1, keepdims=True))
+    np.testing.assert_allclose(op(mt.Tensor(X)), expected, rtol=1e-13)
+
+
+def test_opcheck_finds_a_nan_that_is_lost():
+    def lossy(x):
+        m = x - x.mean()
+        return mt.where(m > 0, m, 0.0)
+
+    mt.row_op(name="rows::lossy", shape="(x: [.., n]) -> [.., n]")(lossy)
+    (finding,) = mt.testing.opcheck("rows::lossy", raises=False).findings
+    assert finding.check == "special values" and "a NaN in 'x' does not propagate" in finding.message
+    mt.row_op(name="rows::replacing")(lambda x: mt.where(x.isnan(), 0.0, x) - mt.where(x == x, x, 1.0).mean())
+    mt.testing.opcheck("rows::replacing")
+
+
+def test_opcheck_takes_detached_values_as_constants():
+    @mt.row_op(name="rows::quantized", where="levels >= 1")
+    def quantized(x, levels: float = 4.0):
+        scale = x.abs().max().detach() / levels
+        return x + (mt.ops.round(x / scale) * scale - x).detach()
+
+    mt.testing.opcheck(quantized)
 
 
 def test_truth_values_of_elements():

@@ -183,7 +183,8 @@ impl Stages {
                 if split.extents[id.at()] == Extent::Element {
                     let name = &program.outputs[k].0;
                     return Err(Malformed(format!(
-                        "output '{name}' is a number for each row, but differs along a row"
+                        "output '{name}' is a number for each row, but differs along a row; reduce it, for example by a sum, or \
+                         declare it as a row: [.., n]"
                     )));
                 }
                 let known = split.slots[id.at()].or_else(|| roots.iter().find(|(r, _)| r == id).map(|(_, slot)| *slot));

@@ -254,7 +254,8 @@ fn what_is_no_row_is_an_error() {
     };
     assert_eq!(
         error(|x| (x - x.mean()).into(), false),
-        "invalid program: output 'y' is a number for each row, but differs along a row"
+        "invalid program: output 'y' is a number for each row, but differs along a row; reduce it, for example by a sum, or \
+         declare it as a row: [.., n]"
     );
     let mask = Program::write(&["m"], &[], |m, _| vec![("y".into(), m[0].sum().into())]);
     let error = RowPlan::new(mask, &[false], 0, &[0]).expect_err("it is wrong").to_string();

@@ -1,6 +1,6 @@
 //! The clauses `shape` and `where`.
 
-use minitensor_schema::grammar::SHAPE_EXAMPLE;
+use minitensor_schema::grammar::{SHAPE_EXAMPLE, WHERE_EXAMPLE};
 use minitensor_schema::{At, Problem, check, message};
 
 use super::Clause;
@@ -24,8 +24,10 @@ pub struct Shape {
 /// # Errors
 /// The errors that the macro reports, with the position in the text.
 pub fn shape(op: &OpDef, text: &str) -> Result<Shape> {
-    let clause = Clause::new(op, "shape", text)?;
-    let mut parser = clause.parser(SHAPE_EXAMPLE);
+    let has_only_conditions = text.trim_start().starts_with("where");
+    let (name, example) = if has_only_conditions { ("where", WHERE_EXAMPLE) } else { ("shape", SHAPE_EXAMPLE) };
+    let clause = Clause::new(op, name, text)?;
+    let mut parser = clause.parser(example);
     let shape = if parser.is_at("where") { None } else { Some(parser.shape().map_err(|e| clause.error(&e))?) };
     let conditions = parser.optional_where().and_then(|conditions| parser.finish().map(|()| conditions));
     let conditions = conditions.map_err(|e| clause.error(&e))?;

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import json
 import math
 import numbers
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -66,6 +68,30 @@ _OF_TWO = {
     "take": ["index"],
     "put": ["index"],
 }
+
+#: The operators of Python that NumPy computes by a ufunc, for a number of NumPy on the left.
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+}
+#: Functions of elements by the names that NumPy has for them, where these differ.
+_NUMPY_NAMES = {"fabs": "abs", "rint": "round", "fmax": "maximum", "fmin": "minimum", "float_power": "power"}
 
 #: Functions of rows that differ from the ops of these names.
 _METHODS = {"sort", "argsort", "take"}
@@ -141,6 +167,31 @@ class Trace:
             return self.add("constant", number if math.isfinite(number) else text)
         raise TypeError(f"op '{self.op}': expected a real number, got {type(given).__name__}")
 
+    def has(self, name: str) -> bool:
+        """Returns whether elements have a function of this name. It may still reject the element."""
+        is_of_rows = self.is_of_rows and (name in _row_functions() or name == "shift")
+        return is_of_rows or name in _FUNCTIONS or name == "detach" or _minitensor._op_identity(name) is not None
+
+    def lacks(self, name: str) -> str:
+        """Returns the message for a function that elements do not have."""
+        things, decorator = ("rows", "row_op") if self.is_of_rows else ("elements", "element_op")
+        if hasattr(Tensor, name):
+            return f"op '{self.op}': '{name}' is an attribute of tensors, not of {things}; see help(mt.{decorator})"
+        known = [*_FUNCTIONS, *(name for name in dir(ops) if not name.startswith("_") and not name.endswith("_"))]
+        known += [*_row_functions(), "shift"] if self.is_of_rows else ["detach"]
+        near = [f"'{n}'" for n in difflib.get_close_matches(name, dict.fromkeys(known), n=8) if self._is_callable(n)]
+        question = f"; did you mean {' or '.join(near[:3])}?" if near else ""
+        return f"op '{self.op}': there is no function '{name}' of {things}; see help(mt.{decorator}){question}"
+
+    def _is_callable(self, name: str) -> bool:
+        """Returns whether a known name is that of a function of elements or, in a row op, of rows."""
+        if name in _FUNCTIONS or name == "detach" or self.is_of_rows and (name in _row_functions() or name == "shift"):
+            return True
+        if _minitensor._op_identity(name) is None:
+            return False
+        described = ops.describe(name)
+        return "program" in described and (self.is_of_rows or not described["shape_rule"].startswith("("))
+
     def condition(self, given: object) -> Element:
         """Returns an element or a number as a truth value."""
         value = self.value(given)
@@ -192,7 +243,8 @@ class Trace:
         found = _minitensor._program(name, static, given)
         if found is None or found["is_of_rows"] and not self.is_of_rows:
             how = "along rows" if self.is_of_rows else "element by element"
-            reason = "works on rows; define a row op with mt.row_op" if found else f"is not computed {how}"
+            reason = f"is not computed {how}; call it in an op of whole tensors, with mt.custom_op"
+            reason = "works on rows; define a row op with mt.row_op" if found else reason
             raise TypeError(f"op '{self.op}': {self.kind} op cannot call '{name}', which {reason}")
         self._check_axis(name, attributes)
         program = json.loads(found["program"])
@@ -258,7 +310,8 @@ class Trace:
 
 def call(name: str, arguments: dict[str, Any]) -> Element | tuple[Element, ...]:
     """Calls an op on elements."""
-    (trace, *_) = (v._trace for v in arguments.values() if isinstance(v, Element))
+    lists = [v if isinstance(v, (list, tuple)) else [v] for v in arguments.values()]
+    (trace, *_) = (v._trace for values in lists for v in values if isinstance(v, Element))
     return trace.call(name, arguments)
 
 
@@ -284,8 +337,6 @@ class Element:
     """
 
     __slots__ = ("_node", "_trace")
-    # NumPy's numbers leave operators to this class.
-    __array_ufunc__ = None
 
     def __init__(self, trace: Trace, node: int) -> None:
         self._trace = trace
@@ -361,7 +412,7 @@ class Element:
         if (self._trace.is_of_rows or name == "detach") and name in _row_functions():
             return functools.partial(self._of_row, name)
         if _minitensor._op_identity(name) is None:
-            raise AttributeError(f"op '{self._trace.op}': there is no function '{name}' of elements")
+            raise AttributeError(self._trace.lacks(name))
         function = getattr(ops, name)
         return lambda *args, **keywords: function(self, *args, **keywords)
 
@@ -410,7 +461,66 @@ class Element:
             "x.exp(), and the functions of mt.ops"
         )
 
-    __float__ = __int__ = __complex__ = __index__ = __len__ = __iter__ = __getitem__ = __round__ = _refuse
+    __float__ = __int__ = __complex__ = __index__ = _refuse
+
+    def _refuse_as(self, of_rows: str, of_elements: str = "") -> NoReturn:
+        self._refuse_attribute()
+        instead = of_rows if self._trace.is_of_rows else of_elements or "define a row op with mt.row_op"
+        raise TypeError(f"op '{self._trace.op}': {self._trace.kind} has no value while the op is defined; {instead}")
+
+    def __getitem__(self, index: object) -> NoReturn:
+        self._refuse_as("use x.at(index) for one element of the row, and x.take(index) for one at each position")
+
+    def __len__(self) -> NoReturn:
+        self._refuse_as("use x.count() for the length of the row")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse_as("use reductions, such as x.sum() and x.max(), or x.at(index) for one element")
+
+    def __round__(self, ndigits: object = None) -> NoReturn:
+        self._refuse_as("use x.round()", "use x.round()")
+
+    def __floor__(self) -> NoReturn:
+        self._refuse_as("use x.floor()", "use x.floor()")
+
+    def __ceil__(self) -> NoReturn:
+        self._refuse_as("use x.ceil()", "use x.ceil()")
+
+    def __trunc__(self) -> NoReturn:
+        self._refuse_as("use x.trunc()", "use x.trunc()")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        # Of an operator with a number of NumPy on the left, NumPy calls the ufunc.
+        name = ufunc.__name__
+        if method == "__call__" and name in _OPERATORS and not keywords:
+            return _OPERATORS[name](*(self._trace.value(x) for x in inputs))
+        return self._refuse_numpy(name, inputs if method == "__call__" else ())
+
+    def __array_function__(self, function: Any, _: object, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        name = _NUMPY_NAMES.get(function.__name__, function.__name__)
+        if args and isinstance(args[0], Element) and self._trace.has(name):
+            return getattr(args[0], name)(*args[1:], **keywords)
+        return self._refuse_numpy(function.__name__, ())
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError(
+            f"op '{self._trace.op}': {self._trace.kind} cannot become an array, because it has no value while the op "
+            "is defined; use methods, such as x.exp(), and the functions of mt.ops"
+        )
+
+    def _refuse_numpy(self, name: str, operands: tuple[Any, ...]) -> NoReturn:
+        """Raises the error for a function of NumPy. The operands are those for which there may be a method."""
+        own = _NUMPY_NAMES.get(name, name)
+        if operands and self._trace.has(own):
+            instead = f"write x.{own}()" if len(operands) == 1 else f"write mt.ops.{own}(x, y)"
+        elif name.startswith("logical_"):
+            instead = "combine conditions with '&', '|' and '~'"
+        else:
+            instead = "use methods, such as x.exp(), and the functions of mt.ops"
+        raise TypeError(
+            f"op '{self._trace.op}': NumPy's '{name}' cannot compute {self._trace.kind}, which has no value while the "
+            f"op is defined; {instead}"
+        )
 
     def __repr__(self) -> str:
         return f"<{self._trace.kind.split()[-1]} of op '{self._trace.op}'>"
