@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use super::{export, host};
 use crate::error::{Error, Result};
@@ -43,6 +43,7 @@ pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) 
     unsafe {
         catch(error, || {
             host::set(host);
+            QUIET.call_once(print_fewer_panics);
             let made = MADE.get_or_init(|| make(package));
             made.tables.iter().try_for_each(|table| export::register(host, table))?;
             let Some(plugin) = &made.plugin else { return Ok(()) };
@@ -54,6 +55,20 @@ pub unsafe fn init(package: &Package, host: *const Host, error: *mut ErrorSink) 
             done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
+}
+
+static QUIET: Once = Once::new();
+
+/// While this variable of the environment is set, a panic is reported as an error only, and not printed as well.
+const QUIET_PANICS: &str = "MINITENSOR_QUIET_PANICS";
+
+fn print_fewer_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::env::var_os(QUIET_PANICS).is_none() {
+            print(panic);
+        }
+    }));
 }
 
 fn make(package: &Package) -> Made {

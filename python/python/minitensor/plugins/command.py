@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from .. import _stubs, testing
@@ -87,11 +90,34 @@ def _supported(info: PluginInfo) -> str:
     return f"{low} and compatible versions" if low else ""
 
 
+#: While it is set, a plugin in Rust does not print panics, which are errors.
+_QUIET_PANICS = "MINITENSOR_QUIET_PANICS"
+
+
+@contextlib.contextmanager
+def _quiet_panics() -> Iterator[None]:
+    """Keeps plugins in Rust from printing panics, which findings contain, unless a backtrace is wanted."""
+    if os.environ.get("RUST_BACKTRACE", "0") != "0" or _QUIET_PANICS in os.environ:
+        yield
+        return
+    os.environ[_QUIET_PANICS] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_QUIET_PANICS, None)
+
+
 def _check(file: str) -> int:
     """Loads a plugin, runs `opcheck` on its ops, and returns the exit status."""
     info = loaded.load(file)
     print(info)
+    with _quiet_panics():
+        return _check_ops(info)
+
+
+def _check_ops(info: PluginInfo) -> int:
     failed, width = 0, max(map(len, info.ops), default=0)
+    has_panicked = False
     for name in sorted(info.ops):
         report = testing.opcheck(name, raises=False)
         verdict = "FAILED" if report.findings else "ok" if report.samples else "not checked"
@@ -99,9 +125,14 @@ def _check(file: str) -> int:
         print(f"  {name:<{width}}  {verdict:<11}  {counted(report.samples, 'sample')}".rstrip())
         for finding in report.findings:
             print(f"    {finding.check}: {finding.message}")
+        has_panicked |= any(
+            "panic" in message for message in [report.refusal or "", *(f.message for f in report.findings)]
+        )
         if not report.samples and not report.findings:
             print("    the op rejects all generated arguments; pass arguments that it accepts:")
             print(f"    minitensor.testing.opcheck('{name}', …)")
             print(f"    its error: {report.refusal}")
+    if has_panicked and _QUIET_PANICS in os.environ:
+        print("set RUST_BACKTRACE=1 to print where an op panics")
     print(f"{counted(len(info.ops), 'op')}, {failed} with findings")
     return 1 if failed else 0
