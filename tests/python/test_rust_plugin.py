@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from minitensor.__main__ import main
 
 import minitensor as mt
 from minitensor import plugins
@@ -221,6 +222,60 @@ def test_ops_of_the_plugin_become_parts_of_a_graph(library):
     ops = graph.graphs[0].ops
     assert "softmax" in ops and not any("attention" in op or "gradient" in op for op in ops)
     plugins.unload_plugin("rust_example_plugin")
+
+
+#: Ops that panic for some arguments.
+PANICKING = """
+use minitensor_plugin_sdk::prelude::*;
+
+/// The second element.
+#[custom_op(name = "panicking::second", shape = (x: [.., n]) -> [..])]
+pub fn second<T: Float>(x: &[T], out: &mut T) {
+    *out = x[1];
+}
+
+/// The sum of products.
+#[custom_op(name = "panicking::weighted", shape = (x: [.., n], w: [.., n]) -> [..], backward = none)]
+pub fn weighted<T: Float>(x: &[T], w: Option<&[T]>, out: &mut T) {
+    let w = w.unwrap();
+    *out = x.iter().zip(w).fold(T::zero(), |sum, (x, w)| sum + *x * *w);
+}
+
+minitensor_plugin_sdk::plugin! {}
+"""
+
+
+@pytest.fixture
+def panicking(library, tmp_path):
+    """A plugin whose ops panic. It shares the built dependencies of the example."""
+    shutil.copytree(EXAMPLE, tmp_path / "panicking", ignore=shutil.ignore_patterns("target", "tests"))
+    folder = tmp_path / "panicking"
+    manifest, code = folder / "Cargo.toml", folder / "src" / "lib.rs"
+    text = manifest.read_text().replace("../..", str(EXAMPLE.parents[1])).replace("rust_plugin_example", "panicking")
+    manifest.write_text(text)
+    code.write_text(PANICKING)
+    return build(folder=folder, target=EXAMPLE / "target", name="panicking")
+
+
+def test_check_reports_panics_as_findings_only(panicking, capfd, monkeypatch):
+    monkeypatch.delenv("RUST_BACKTRACE", raising=False)
+    assert main(["plugins", "check", str(panicking)]) == 1
+    said = capfd.readouterr()
+    assert said.err == ""
+    assert "sizes: the op panics for n = 1: index out of bounds" in said.out and "`where n > 1`" in said.out
+    assert "set RUST_BACKTRACE=1 to print where an op panics" in said.out
+    # A call outside of the check prints the panic, with its place.
+    with pytest.raises(RuntimeError, match="op 'panicking::second': the plugin panicked: index out of bounds"):
+        mt.ops.panicking.second(mt.ones(2, 1))
+    assert "src/lib.rs:" in capfd.readouterr().err
+
+
+def test_a_panic_names_the_optional_inputs_that_are_absent(panicking):
+    plugins.load_plugin(panicking)
+    assert mt.ops.panicking.weighted(mt.ones(2, 3), mt.ones(2, 3)).tolist() == [3, 3]
+    words = r"op 'panicking::weighted': the plugin panicked: .*`None` value.*\(called without the optional input 'w'\)"
+    with pytest.raises(RuntimeError, match=words):
+        mt.ops.panicking.weighted(mt.ones(2, 3))
 
 
 def has_nightly() -> bool:

@@ -13,6 +13,9 @@ thread_local! {
     static SENT: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
+/// The first words of the error if the other side, a plugin, panicked.
+pub const PANICKED: &str = "the plugin panicked";
+
 /// Runs `f` for the other side. Returns an error code, and passes the error message to the sink.
 ///
 /// # Safety
@@ -71,7 +74,7 @@ fn error(failed: i32, message: String) -> Error {
     match abi::kind_of(failed) {
         Some(kind) => Error::new(kind, or("the call failed without an error message")),
         None if failed == code::PANIC as i32 => {
-            Error::runtime(format!("the plugin panicked: {}; this is a bug in the plugin", or("no message")))
+            Error::runtime(format!("{PANICKED}: {}; this is a bug in the plugin", or("no message")))
         }
         None => Error::runtime(format!(
             "{} (the plugin returned the unknown error code {failed}, which is a bug in the plugin)",

@@ -12,9 +12,9 @@ use crate::attr::Attr;
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
-use crate::op::{Backward, Call, CellArg, KernelCall, OpDef, Output};
-use crate::plugin::abi::{self, Str, core, most};
-use crate::plugin::ffi::checked;
+use crate::op::{Arity, Backward, Call, CellArg, KernelCall, OpDef, Output};
+use crate::plugin::abi::{self, Str, arity, core, most};
+use crate::plugin::ffi::{PANICKED, checked};
 use crate::tensor::{Shape, Tensor};
 
 /// Few ops have more than three attributes, and moving a larger array costs more than a kernel of a few elements.
@@ -101,6 +101,24 @@ impl LoadedOp {
         if error.message().starts_with(&name) { error } else { error.context(name) }
     }
 
+    /// As [`LoadedOp::context`]. A panic may be due to optional inputs that are not given, so the error names those.
+    #[cold]
+    fn context_of_call(&self, error: Error, is_given: impl Fn(usize) -> bool) -> Error {
+        let count = usize::try_from(self.0.n_inputs).unwrap_or(0);
+        // SAFETY: the list of inputs and their names were checked when the table was read.
+        let inputs = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.0.inputs, count) } };
+        let is_absent = |(i, input): &(usize, &abi::Input)| input.arity == arity::OPTIONAL && !is_given(*i);
+        // SAFETY: as above.
+        let name = |(_, input): (usize, &abi::Input)| unsafe { input.name.get(most::NAME) }.unwrap_or_default();
+        let absent: Vec<&str> = inputs.iter().enumerate().filter(is_absent).map(name).collect();
+        if absent.is_empty() || !error.message().contains(PANICKED) {
+            return self.context(error);
+        }
+        let absent: Vec<String> = absent.iter().map(|name| format!("'{name}'")).collect();
+        let what = if absent.len() == 1 { "optional input" } else { "optional inputs" };
+        self.context(Error::runtime(format!("{} (called without the {what} {})", error.message(), absent.join(", "))))
+    }
+
     /// The kernel for these dtypes.
     #[inline]
     pub fn find(&self, dtypes: &[DType]) -> Option<&'static abi::Kernel> {
@@ -163,12 +181,17 @@ impl LoadedOp {
             let run = kernel.run.cells.unwrap_unchecked();
             run(kernel.context, values.as_ptr(), args.as_ptr(), cells as i64, sink)
         })
-        .map_err(|error| self.context(error))
+        .map_err(|error| self.context_of_call(error, |i| !args[i].data.is_null()))
     }
 
     /// The program, which the plugin provides as JSON.
     pub fn program(&self, op: &OpDef, attrs: &[Attr]) -> Result<Program> {
-        let json = self.json(attrs).map_err(|error| self.context(error.context("its program")))?;
+        let optional = |i: &usize| op.inputs[*i].arity == Arity::Optional;
+        let is_given = |i: usize| {
+            let flag = op.own_attrs(op.attrs.len()) + (0..i).filter(optional).count();
+            attrs.get(flag) != Some(&Attr::Bool(false))
+        };
+        let json = self.json(attrs).map_err(|error| self.context_of_call(error.context("its program"), is_given))?;
         self.read_program(op, &json)
     }
 
@@ -208,7 +231,7 @@ impl LoadedOp {
             give: Some(keep),
             ..empty_call(self.0.context, call.inputs().len(), &values, call.op().outputs.len())
         };
-        self.run(&abi_call)?;
+        self.run(&abi_call).map_err(|error| self.context_of_call(error, |i| call.inputs()[i].is_some()))?;
         let all: Option<Vec<Tensor>> = outputs.into_iter().collect();
         let expected = call.op().outputs.len();
         let all = all.ok_or_else(|| self.context(Error::runtime("its body returned a null pointer as an output")))?;
@@ -233,7 +256,7 @@ impl LoadedOp {
     fn run(&self, call: &abi::Call) -> Result<()> {
         let run = self.0.call.ok_or_else(|| Error::runtime("the op has no body"))?;
         // SAFETY: the function of the plugin is called as the ABI requires.
-        checked(|sink| unsafe { run(call, sink) }).map_err(|error| self.context(error))
+        checked(|sink| unsafe { run(call, sink) })
     }
 
     fn meta(&self, shape: &[i64], dtype: DType) -> Result<abi::Meta> {
