@@ -123,6 +123,14 @@ def test_second_derivatives_follow_from_the_parts():
     assert not mt.testing.opcheck(cube, mt.Tensor([1.0, 2.0], dtype="float64"), raises=False).findings
 
 
+def test_opcheck_takes_detached_tensors_as_constants():
+    @mt.custom_op
+    def straight_through(x: mt.Tensor) -> mt.Tensor:
+        return x + (mt.ops.round(x) - x).detach()
+
+    mt.testing.opcheck(straight_through, mt.Tensor([[0.3, -1.2, 1.9]], dtype="float64"))
+
+
 def test_exceptions_keep_type_and_traceback():
     class Own(Exception):
         pass

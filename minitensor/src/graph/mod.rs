@@ -12,6 +12,7 @@
 //! | [`traced`], [`gradient`] | [`Traced`]: a recorded function, with its gradient |
 //! | [`portable`] | [`PortableGraph`]: a recorded function for another process |
 //! | [`batch`] | [`Batch`]: a recorded function of one example, run with a whole batch |
+//! | [`detached`] | [`DetachedApart`]: a recorded function whose detached values are constants |
 //! | [`window`] | what distinguishes the tensors of one storage |
 //! | [`argument`], [`captured`] | the conditions under which a recorded function is valid |
 //! | [`show`] | graphs as text and for Graphviz |
@@ -19,6 +20,7 @@
 mod argument;
 mod batch;
 mod captured;
+mod detached;
 mod gradient;
 mod ir;
 pub mod pass;
@@ -34,6 +36,7 @@ mod verify;
 mod window;
 
 pub use batch::{Batch, Randomness, Replay};
+pub(crate) use detached::DetachedApart;
 pub use ir::{Call, Cut, Graph, Operand, Source, Value, ValueId};
 pub use portable::PortableGraph;
 pub use record::{READS_AN_ARRAY, Recording, is_recording, last_call_takes, refuse, set_locate};

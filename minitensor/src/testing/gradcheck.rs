@@ -25,7 +25,7 @@ impl Default for GradCheck {
 }
 
 /// A function of tensors.
-type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
+pub(super) type Function<'a> = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + 'a;
 
 /// Compares the gradient of `f` at `inputs` with central differences, for pseudorandom cotangents: first of a similar size for all elements
 /// of the outputs, then inversely proportional to the derivatives of each element, so that large derivatives do not hide small ones. Only
