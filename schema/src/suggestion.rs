@@ -13,6 +13,7 @@ pub fn suggestion(name: &str, known: &[&str]) -> String {
     match near {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "there are no names to choose from".to_owned(),
+        None if known.len() == 1 => format!("the only name is {}", shortened(&list(known))),
         None => format!("the names are {}", shortened(&list(known))),
     }
 }
@@ -37,7 +38,9 @@ pub fn shortened(text: &str) -> String {
 
 /// The name in `known` nearest to a misspelled one.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
+    // Another single letter is another name.
+    let length = name.chars().count();
+    let limit = if length > 1 { (length / 3).max(1) } else { 0 };
     let scored = known.into_iter().map(|k| (distance(name, k), k));
     scored.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
 }
@@ -101,6 +104,7 @@ mod tests {
         assert_eq!(suggestion("sise", &["n", "size"]), "did you mean `size`?");
         assert_eq!(suggestion("gard", &["grad"]), "did you mean `grad`?");
         assert_eq!(suggestion("other", &["n", "m"]), "the names are `n` and `m`");
+        assert_eq!(suggestion("c", &["h", "w"]), "the names are `h` and `w`");
         assert_eq!(suggestion("other", &[]), "there are no names to choose from");
         let long = "x".repeat(100_000);
         assert!(suggestion(&long, &[&long, "n"]).chars().count() < 220);

@@ -96,7 +96,7 @@ TABLES = {
     ),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(y: [.., n]) -> [.., n]"),': (
         CELLS,
-        "op 'probe': shape clause: there is no input 'y'; did you mean 'x'",
+        "op 'probe': shape clause: there is no input 'y'; the only name is 'x'",
     ),
     '.body = MT_CELLS, .kernels = cell_kernels, .shape = MT_STR("(x: [.., n]) -> [.., n]"),': (
         CELLS,
@@ -111,11 +111,11 @@ TABLES = {
     ),
     '.backward = MT_STR("|d| { y: d }"),': (
         "",
-        "op 'probe': backward clause: 'y' is not an input of the op; did you mean 'x'",
+        "op 'probe': backward clause: 'y' is not an input of the op; the only name is 'x'",
     ),
     '.backward = MT_STR("|d| { x: d * k }"),': (
         "",
-        "op 'probe': backward clause: unknown name 'k' in the formula; did you mean",
+        "op 'probe': backward clause: unknown name 'k' in the formula; the names are",
     ),
     ".backward_kind = 99,": ("", alone("unknown kind of gradient 99")),
     ".backward_kind = MT_GRADIENT_FN,": ("", alone("its 'gradient' is a null pointer")),

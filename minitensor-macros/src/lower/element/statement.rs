@@ -67,8 +67,6 @@ impl Lowering<'_> {
             return;
         }
         if let Pat::Type(pattern) = &local.pat
-            && matches!(*pattern.ty, Type::Tuple(_) | Type::Array(_) | Type::Path(_))
-            && self.annotation(&pattern.ty).is_none()
             && let Some(value) = self.parts(&mut init.expr, &pattern.ty)
         {
             self.bind_parts(&pattern.pat, &pattern.ty, value, id);
@@ -158,6 +156,7 @@ impl Lowering<'_> {
                     _ => None,
                 })?
             }
+            (expr, Type::Tuple(_)) => Some(self.value(expr, None)),
             _ => None,
         }
     }
