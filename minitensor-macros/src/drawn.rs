@@ -186,10 +186,8 @@ impl Drawn {
         let mut shape_inputs = TokenStream::new();
         let mut given = quote!(::core::option::Option::None);
         if self.is_random() {
-            // Optional parameters follow required ones.
-            let is_required = op.attrs.iter().any(|attr| !attr.has_default());
-            params.push(composite::tensor(&key, if is_required { Arity::One } else { Arity::Optional }, runtime));
-            given = if is_required { quote!(::core::option::Option::Some(#key)) } else { key.to_token_stream() };
+            params.push(composite::tensor(&key, Arity::Optional, runtime));
+            given = key.to_token_stream();
             dtypes.push(quote!(#key: u64));
             shape_inputs = quote!(, #key: [2]);
         }

@@ -135,7 +135,7 @@ fn they_pass_opcheck_and_have_gradients() -> Result<()> {
         opcheck(&op, &[]).into_result()?;
     }
     let x = ramp(&[3, 4]).with_requires_grad()?;
-    let y = gumbel_softmax::call(&x, &Tensor::from_vec(vec![0.5], [1])?, &key(1), 0.0)?;
+    let y = gumbel_softmax::call(&x, &Tensor::from_vec(vec![0.5], [1])?, Some(&key(1)), 0.0)?;
     let square = minitensor_ops::arithmetic::multiply::call(&y, &y)?;
     let grads =
         minitensor::autograd::grad(&[square], std::slice::from_ref(&x), &[Some(ramp(&[3, 4]))], Default::default())?;

@@ -43,6 +43,8 @@ pub struct Lowering<'a> {
     selected: usize,
     /// The number of closures around the current expression.
     closures: usize,
+    /// Whether the value of the current `let` is a number that is no element: `let n: f64 = …`.
+    is_plain: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -61,6 +63,7 @@ impl<'a> Lowering<'a> {
             is_tail: false,
             selected: 0,
             closures: 0,
+            is_plain: false,
         }
     }
 
@@ -300,7 +303,7 @@ impl<'a> Lowering<'a> {
             }
             Expr::Closure(closure) => {
                 let data = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
-                self.closure(closure, data);
+                self.closure(closure, data, data);
                 ValueKind::Static
             }
             Expr::Return(returned) if self.selected > 0 && self.closures == 0 => {
@@ -379,13 +382,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A closure whose last parameter is such an item.
-    fn closure(&mut self, closure: &mut syn::ExprClosure, item: ValueKind) {
+    /// A closure whose last parameter is such an item, and the one before it such a total.
+    fn closure(&mut self, closure: &mut syn::ExprClosure, total: ValueKind, item: ValueKind) {
         self.scopes.push();
-        let data = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
         let last = closure.inputs.len().saturating_sub(1);
         for (k, pattern) in closure.inputs.iter().enumerate() {
-            self.scopes.bind_pattern(pattern, if k == last { item } else { data }, None);
+            self.scopes.bind_pattern(pattern, if k == last { item } else { total }, None);
         }
         self.closures += 1;
         let around = std::mem::take(&mut self.around);
@@ -412,6 +414,11 @@ impl<'a> Lowering<'a> {
             let (at, place, ty) = (right.clone(), shown(place), self.head.spelled(i));
             return self.mistake(right, &at, &messages::COMPLEX_ASSIGNED, &[&shown(&at), &place, &place, &ty]);
         }
+        // An array of literals becomes one of data only if data is certain.
+        let is_promoted = match place {
+            Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
+            _ => true,
+        };
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.
             ValueKind::Data(Some(_)) if matches!(self.certain(right), Some(Certain::Mask(_))) => None,
@@ -421,6 +428,7 @@ impl<'a> Lowering<'a> {
         let right = self.value(right, want.as_ref().map(std::slice::from_ref));
         if left.is_static()
             && right.is_data()
+            && is_promoted
             && let Expr::Path(path) = root(place)
             && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
         {

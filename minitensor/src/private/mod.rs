@@ -97,10 +97,12 @@ pub fn exponent(n: impl Exponent) -> i64 {
     n.exponent()
 }
 
-/// A number of memory without its fraction, limited to the range of an integer type, as by Rust's `as`.
+/// A number of memory without its fraction, which is then cast to an integer type as by Rust's `as`: floats are limited to its range, but
+/// integers wrap.
 #[inline(always)]
 pub fn truncated<T: Machine + Real>(x: T, least: i128, most: i128) -> i128 {
-    x.truncated().clamp(least, most)
+    let whole = x.truncated();
+    if T::IS_EXACT { whole } else { whole.clamp(least, most) }
 }
 
 /// `if`/`else` on elements.

@@ -82,7 +82,22 @@ pub fn histogram<T: Float>(x: &[T], bins: usize, out: &mut [T]) {
     out[0] += 0.0 * largest + counts[1];
 }
 
+/// Casts are those of Rust, and a count is no element.
+#[custom_op(shape = (x: [.., n]) -> (bytes: [.., n], share: [..]), backward = none)]
+pub fn cast<T: Real>(x: &[T], bytes: &mut [u8], share: &mut T) {
+    let count: f64 = x.iter().fold(0.0, |count, _| count + 1.0);
+    for (byte, x) in bytes.iter_mut().zip(x) {
+        *byte = *x as u8;
+    }
+    *share = if count > 2.0 { x[2] } else { x[0] };
+}
+
 fn main() {
     assert_eq!(topk::op().inputs.len(), 1);
     assert_eq!(halves::op().outputs.len(), 2);
+    let x = Tensor::from_vec(vec![300_i64, -1, 7], [3]).unwrap();
+    let (bytes, share) = cast::call(&x).unwrap();
+    assert_eq!((bytes.to_vec::<u8>().unwrap(), share.item::<i64>().unwrap()), (vec![44, 255, 7], 7));
+    let x = Tensor::from_vec(vec![300.9, -1.0, f64::NAN], [3]).unwrap();
+    assert_eq!(cast::call(&x).unwrap().0.to_vec::<u8>().unwrap(), [255, 0, 0]);
 }

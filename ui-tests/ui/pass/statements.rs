@@ -83,9 +83,28 @@ pub fn folded<T: Float>(x: T, weight: Option<T>, scale: f64) -> T {
     }
 }
 
+/// Folds and lists of plain numbers remain plain, also where names and types resemble those of elements.
+#[custom_op]
+pub fn plain<T: Float>(x: T, taps: &[f64], counts: &[i64], n: usize) -> T {
+    let squares = (0..n).map(|x| x * x).sum::<usize>();
+    let norm = taps.iter().map(|x| x * x).sum::<f64>();
+    let count = (0..n).fold(0, |count, _| count + 1);
+    let harmonic = (1..=n).fold(0.0, |sum, k| sum + 1.0 / k as f64);
+    let power = (0..n).fold(1.0, |power, _| power * x);
+    let line = (0..n).fold(x, |line, k| line + k * x);
+    let mut totals = vec![0i64; 2];
+    counts.iter().for_each(|k| totals[0] += *k);
+    let mut table = [[0i64; 2]; 2];
+    for k in counts {
+        table[1][0] += *k;
+    }
+    x * squares + norm + count + harmonic + power + line + totals[0] + table[1][0]
+}
+
 fn main() {
     assert_eq!((larger(1.0, 2.0), root(-4.0), root(4.0), limit(0.5), limit(3.0)), (2.0, 0.0, 2.0, 1.5, 1.0));
     assert_eq!((halved(8.0, 60), halved(8.0, 2), kept(3.0)), ((1.0, true), (2.0, false), 3.0));
     assert_eq!((collected(2.0, &[0.5, 1.5]), folded(6.0, None, 2.0), folded(6.0, Some(0.5), 2.0)), (16.0, 22.0, 11.0));
     assert_eq!(folded::op().signature(), "folded(x, weight=None, *, scale)");
+    assert_eq!(plain(2.0, &[1.0, 2.0], &[1, 2], 2), 2.0 + 5.0 + 2.0 + 1.5 + 4.0 + 4.0 + 3.0 + 3.0);
 }

@@ -177,10 +177,16 @@ impl Lowering<'_> {
             _ => return ValueKind::Static,
         };
         let before = callee;
+        // What a fold begins with.
+        let total = match args.first().and_then(|first| self.certain(first)) {
+            Some(Certain::Element(i)) => ValueKind::Data(Some(i)),
+            _ if folds => ValueKind::Data(self.only_variable()),
+            _ => ValueKind::Static,
+        };
         let each = |arg: &mut Expr| match arg {
             // The items of a range are plain numbers.
             Expr::Closure(closure) if of_range => {
-                self.closure(closure, ValueKind::Static);
+                self.closure(closure, total, ValueKind::Static);
                 ValueKind::Static
             }
             arg => self.value(arg, None),
@@ -211,7 +217,9 @@ impl Lowering<'_> {
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::exponent(#bare)));
         }
         if let Expr::MethodCall(call) = expr {
-            self.coerce_beside(&mut call.receiver, before, variable, false);
+            if !of_range {
+                self.coerce_beside(&mut call.receiver, before, variable, false);
+            }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.
             let gathers = self.head.level == Level::Row && call.args.is_empty() && levels::gathers(&call.method);
             if !gathers {

@@ -2,11 +2,12 @@
 //! plain Rust, so a value is only an element if it is certain to be one.
 
 use quote::ToTokens;
-use syn::{Expr, Pat, Type};
+use syn::punctuated::Punctuated;
+use syn::{Expr, Pat, Token, Type};
 
 use super::Lowering;
-use crate::body::ValueKind;
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
+use crate::body::{ValueKind, mentions};
 
 /// The kind of each item of an iterator.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,10 +174,9 @@ impl Lowering<'_> {
                     call.method = syn::Ident::new(ours, call.method.span());
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
+                let begins = name == "fill" || name == "fold" && !self.is_plain && uses_item(&call.args);
                 let first = call.args.first_mut().map(|first| match &each {
-                    Item::One(data @ ValueKind::Data(variable))
-                        if is_float(first) && matches!(&*name, "fill" | "fold") =>
-                    {
+                    Item::One(data @ ValueKind::Data(variable)) if is_float(first) && begins => {
                         self.coerce_beside(first, ValueKind::Float, *variable, true);
                         *data
                     }
@@ -248,7 +248,14 @@ fn is_constant(name: &str) -> bool {
     name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// `0.5`
+/// `0.5`, without a suffix
 fn is_float(expr: &Expr) -> bool {
-    matches!(expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Float(_)))
+    matches!(expr, Expr::Lit(lit) if matches!(&lit.lit, syn::Lit::Float(float) if float.suffix().is_empty()))
+}
+
+/// Whether the closure of a fold uses its item: `|total, x| total + x`, but not `|count, _| count + 1.0`.
+fn uses_item(args: &Punctuated<Expr, Token![,]>) -> bool {
+    let Some(Expr::Closure(closure)) = args.iter().nth(1) else { return false };
+    let item = closure.inputs.last().map(ToTokens::to_token_stream).unwrap_or_default();
+    mentions(closure.body.to_token_stream(), &|name| mentions(item.clone(), &|item| item == name))
 }

@@ -12,7 +12,7 @@ use crate::body::methods::{
     COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OTHER_CELL_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS,
     OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
 };
-use crate::body::{Certain, ValueKind, certain};
+use crate::body::{Certain, ValueKind, certain, mentions};
 use crate::diag::{Message, error, messages};
 use minitensor_schema::message::counted;
 
@@ -244,6 +244,7 @@ impl Lowering<'_> {
         if let Some(data) =
             call.args.iter().find(|arg| matches!(self.certain(without_borrow(arg)), Some(Certain::Element(_))))
             && is_range(&call.receiver)
+            && name == "contains"
         {
             return self.report(&call.receiver, &messages::RANGE, &[&shown(without_borrow(data))]);
         }
@@ -311,16 +312,21 @@ impl Lowering<'_> {
         let (Expr::MethodCall(items), "sum" | "product") = (&*call.receiver, &*call.method.to_string()) else {
             return false;
         };
-        let maps =
-            items.method == "map" && items.args.iter().any(|arg| self.mentioned(arg.to_token_stream()).is_some());
+        let maps = items.method == "map" && items.args.iter().any(|arg| self.uses_data(arg));
         maps && self.report(&call.method, &messages::LIST_METHOD, &[&call.method, &"write a `for` loop"])
     }
 
     /// `(0..n).fold(0.0, |total, k| total + x / k)`
     pub fn folds_elements(&self, call: &ExprMethodCall) -> bool {
-        call.method == "fold"
-            && is_range(&call.receiver)
-            && call.args.iter().skip(1).any(|arg| self.mentioned(arg.to_token_stream()).is_some())
+        call.method == "fold" && is_range(&call.receiver) && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
+    }
+
+    /// Whether a closure uses data that is not one of its parameters.
+    fn uses_data(&self, closure: &Expr) -> bool {
+        let Expr::Closure(closure) = closure else { return false };
+        let own: TokenStream = closure.inputs.iter().map(ToTokens::to_token_stream).collect();
+        let is_own = |name: &Ident| mentions(own.clone(), &|own| own == name);
+        self.mentioned_beside(closure.body.to_token_stream(), &is_own).is_some()
     }
 
     /// Whether a method that Rust has for its own numbers is called on elements of a cell.
@@ -460,10 +466,15 @@ impl Lowering<'_> {
 
     /// The first name of data in the tokens, also in the text of a format.
     fn mentioned(&self, tokens: TokenStream) -> Option<String> {
-        let is_data = |name: &Ident| self.scopes.get(name).is_some_and(|b| b.value.is_data());
+        self.mentioned_beside(tokens, &|_| false)
+    }
+
+    /// The same, except for some names.
+    fn mentioned_beside(&self, tokens: TokenStream, except: &dyn Fn(&Ident) -> bool) -> Option<String> {
+        let is_data = |name: &Ident| self.scopes.get(name).is_some_and(|b| b.value.is_data()) && !except(name);
         tokens.into_iter().find_map(|token| match token {
             TokenTree::Ident(name) if is_data(&name) => Some(text(&name)),
-            TokenTree::Group(group) => self.mentioned(group.stream()),
+            TokenTree::Group(group) => self.mentioned_beside(group.stream(), except),
             TokenTree::Literal(literal) => {
                 let literal = literal.to_string();
                 let names = literal.split('{').skip(1).filter_map(|part| part.split(['}', ':']).next());

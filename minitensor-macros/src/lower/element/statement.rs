@@ -87,7 +87,13 @@ impl Lowering<'_> {
         {
             self.errors.push(error(&pattern.ty, &messages::CONCRETE_LET, &[&spelling(&pattern.ty)]));
         }
+        let is_plain = matches!(&local.pat, Pat::Type(pattern) if DType::of_rust(&spelling(&pattern.ty)).is_some());
+        let around = std::mem::replace(&mut self.is_plain, is_plain);
         let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
+        self.is_plain = around;
+        if value == ValueKind::Static && matches!(&local.pat, Pat::Type(pattern) if spelling(&pattern.ty) == "f64") {
+            value = ValueKind::Float;
+        }
         if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
             value = ValueKind::Data(Some(i));
         }
