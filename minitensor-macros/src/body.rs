@@ -24,6 +24,8 @@ pub enum ValueKind {
     Option(Option<usize>),
     /// In a body of machine numbers, a slice, view, array or iterator of elements.
     Many(Option<usize>),
+    /// In a body of machine numbers, a list of known numbers: an attribute `&[f64]`.
+    Floats,
     /// A known `bool`.
     Flag,
     /// A known number that cannot be an integer.
@@ -41,6 +43,8 @@ impl ValueKind {
     pub fn collected(self, head: &Head) -> ValueKind {
         match self {
             ValueKind::Data(variable) if head.is_machine() => ValueKind::Many(variable),
+            // Otherwise a list of complex numbers would be taken for one.
+            ValueKind::Data(Some(i)) if head.is_complex(i) => ValueKind::Data(None),
             value => value,
         }
     }

@@ -48,6 +48,7 @@ impl Head {
                 _ if uniform && attr.optional => ValueKind::Option(Some(0)),
                 _ if uniform => ValueKind::Data(Some(0)),
                 AttrKind::Float if !attr.optional => ValueKind::Float,
+                AttrKind::Floats if !attr.optional && op.level == Level::Cell => ValueKind::Floats,
                 AttrKind::Bool => ValueKind::Flag,
                 _ => ValueKind::Static,
             };

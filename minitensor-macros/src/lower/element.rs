@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Expr, Ident, UnOp, parse_quote};
+use syn::{Block, Expr, Ident, Pat, UnOp, parse_quote};
 
 use crate::ast::Elem;
 use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
@@ -267,6 +267,7 @@ impl<'a> Lowering<'a> {
                 self.value(&mut inner.index, None);
                 match self.value(&mut inner.expr, None) {
                     ValueKind::Many(variable) if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Data(variable),
+                    ValueKind::Floats if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Float,
                     value => value,
                 }
             }
@@ -378,6 +379,9 @@ impl<'a> Lowering<'a> {
                 ValueKind::Data(None)
             }
             Expr::Macro(mac) if mac.mac.path.is_ident("matches") => ValueKind::Flag,
+            Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
+                statement::in_vec(mac, |array| self.value(array, None)).unwrap_or(ValueKind::Static)
+            }
             _ => ValueKind::Static,
         }
     }
@@ -387,7 +391,16 @@ impl<'a> Lowering<'a> {
         self.scopes.push();
         let last = closure.inputs.len().saturating_sub(1);
         for (k, pattern) in closure.inputs.iter().enumerate() {
-            self.scopes.bind_pattern(pattern, if k == last { item } else { total }, None);
+            let own = match pattern {
+                Pat::Type(typed) => self.annotation(&typed.ty),
+                _ => None,
+            };
+            let value = match own {
+                Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
+                _ if k == last => item,
+                _ => total,
+            };
+            self.scopes.bind_pattern(pattern, value, None);
         }
         self.closures += 1;
         let around = std::mem::take(&mut self.around);

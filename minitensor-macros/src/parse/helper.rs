@@ -135,6 +135,7 @@ fn kind(ty: &Type, level: Level, generics: &[Generic]) -> ValueKind {
         (Some(_), _) if !is_machine => ValueKind::Data(None),
         _ if spelled == "bool" && optional.is_none() => ValueKind::Flag,
         _ if spelled == "f64" && is_machine && optional.is_none() => ValueKind::Float,
+        _ if spelled == "&[f64]" && is_machine && optional.is_none() => ValueKind::Floats,
         _ if spelled == "f64" && !is_machine && optional.is_none() => ValueKind::Data(Some(0)),
         _ if spelled == "f64" && !is_machine => ValueKind::Option(Some(0)),
         // For example, an array or a tuple of elements. A function is known, but not what it returns.

@@ -92,6 +92,20 @@ pub fn cast<T: Real>(x: &[T], bytes: &mut [u8], share: &mut T) {
     *share = if count > 2.0 { x[2] } else { x[0] };
 }
 
+/// Attributes beside elements, and closures over them.
+#[custom_op(shape = (x: [.., n]) -> [..])]
+pub fn filtered<T: Float>(x: &[T], taps: &[f64], out: &mut T) {
+    let twice = |x: T| x * 2.0;
+    let norm = taps.iter().map(|tap| tap * tap).sum::<f64>();
+    *out = taps.iter().zip(x).fold(0.0, |sum, (tap, x)| sum + *tap * *x);
+    for (tap, x) in taps.iter().zip(x) {
+        *out += twice(*x) - twice(*x) + tap * x.square();
+    }
+    for (i, x) in x.iter().enumerate().take(taps.len()) {
+        *out += taps[i] * *x / (1.0 + norm);
+    }
+}
+
 fn main() {
     assert_eq!(topk::op().inputs.len(), 1);
     assert_eq!(halves::op().outputs.len(), 2);
@@ -100,4 +114,6 @@ fn main() {
     assert_eq!((bytes.to_vec::<u8>().unwrap(), share.item::<i64>().unwrap()), (vec![44, 255, 7], 7));
     let x = Tensor::from_vec(vec![300.9, -1.0, f64::NAN], [3]).unwrap();
     assert_eq!(cast::call(&x).unwrap().0.to_vec::<u8>().unwrap(), [255, 0, 0]);
+    let x = Tensor::from_vec(vec![1.0, 2.0], [2]).unwrap();
+    assert_eq!(filtered::call(&x, &[0.5, -0.5]).unwrap().item::<f64>().unwrap(), -0.5 - 1.5 - 0.5 / 1.5);
 }

@@ -41,6 +41,19 @@ pub fn summed<R: Row>(z: Complex<R>) -> (Complex<R>, Complex<R>) {
     ((z * z.conj()).sum(), z.cumsum() - z.mean() + z.shift(1))
 }
 
+/// Lists of complex numbers.
+#[custom_op]
+pub fn listed<T: Float>(x: T) -> T {
+    let pair: [Complex<T>; 2] = [Complex::new(x, 1.0), Complex::i()];
+    let same = [Complex::from(x); 3];
+    let many = vec![Complex::from(x), Complex::new(0.0, 1.0)];
+    let mut sum: Complex<T> = 0.0;
+    for z in many {
+        sum += z * 2.0;
+    }
+    (pair[0] * same[1] + sum * pair[1] + x * sum).re()
+}
+
 fn main() {
     let (z, size) = impedance(3.0_f32, 0.25, 1.0);
     assert_eq!((z.re, z.im(), size), (3.0, -4.0, 5.0));
@@ -50,4 +63,5 @@ fn main() {
     assert_eq!(larger(w, z, false, None), (Complex::new(0.0, 0.0), false));
     assert_eq!(squared(2.0, 1.0), 1.0 - (9.0 - 4.0));
     assert_eq!(summed::op().outputs.len(), 2);
+    assert_eq!(listed(3.0), 9.0 - 2.0 + 18.0);
 }

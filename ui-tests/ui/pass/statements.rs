@@ -92,13 +92,15 @@ pub fn plain<T: Float>(x: T, taps: &[f64], counts: &[i64], n: usize) -> T {
     let harmonic = (1..=n).fold(0.0, |sum, k| sum + 1.0 / k as f64);
     let power = (0..n).fold(1.0, |power, _| power * x);
     let line = (0..n).fold(x, |line, k| line + k * x);
+    let horner = taps.iter().fold(x, |sum, tap| sum * x + *tap);
+    let weighted = taps.iter().enumerate().fold(0.0, |sum, (i, tap)| sum + *tap * i as f64);
     let mut totals = vec![0i64; 2];
     counts.iter().for_each(|k| totals[0] += *k);
     let mut table = [[0i64; 2]; 2];
     for k in counts {
         table[1][0] += *k;
     }
-    x * squares + norm + count + harmonic + power + line + totals[0] + table[1][0]
+    x * squares + norm + count + harmonic + power + line + horner - weighted + totals[0] + table[1][0]
 }
 
 fn main() {
@@ -106,5 +108,5 @@ fn main() {
     assert_eq!((halved(8.0, 60), halved(8.0, 2), kept(3.0)), ((1.0, true), (2.0, false), 3.0));
     assert_eq!((collected(2.0, &[0.5, 1.5]), folded(6.0, None, 2.0), folded(6.0, Some(0.5), 2.0)), (16.0, 22.0, 11.0));
     assert_eq!(folded::op().signature(), "folded(x, weight=None, *, scale)");
-    assert_eq!(plain(2.0, &[1.0, 2.0], &[1, 2], 2), 2.0 + 5.0 + 2.0 + 1.5 + 4.0 + 4.0 + 3.0 + 3.0);
+    assert_eq!(plain(2.0, &[1.0, 2.0], &[1, 2], 2), 2.0 + 5.0 + 2.0 + 1.5 + 4.0 + 4.0 + 12.0 - 2.0 + 3.0 + 3.0);
 }

@@ -4,7 +4,6 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Ident};
 
-use super::operand::is_range;
 use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::Level;
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
@@ -137,7 +136,7 @@ impl Lowering<'_> {
             return ValueKind::Data(None);
         }
         let folds = matches!(expr, Expr::MethodCall(call) if self.folds_elements(call));
-        let of_range = matches!(expr, Expr::MethodCall(call) if is_range(&call.receiver));
+        let of_numbers = matches!(expr, Expr::MethodCall(call) if self.has_numbers(&call.receiver));
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
                 if folds && let Some(first) = call.args.first_mut().filter(|first| is_literal(first)) {
@@ -184,8 +183,7 @@ impl Lowering<'_> {
             _ => ValueKind::Static,
         };
         let each = |arg: &mut Expr| match arg {
-            // The items of a range are plain numbers.
-            Expr::Closure(closure) if of_range => {
+            Expr::Closure(closure) if of_numbers => {
                 self.closure(closure, total, ValueKind::Static);
                 ValueKind::Static
             }
@@ -217,7 +215,7 @@ impl Lowering<'_> {
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::exponent(#bare)));
         }
         if let Expr::MethodCall(call) = expr {
-            if !of_range {
+            if !of_numbers {
                 self.coerce_beside(&mut call.receiver, before, variable, false);
             }
             // `x.max()` reduces a row, `x.max(y)` compares two elements.

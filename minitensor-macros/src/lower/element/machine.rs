@@ -6,6 +6,7 @@ use syn::punctuated::Punctuated;
 use syn::{Expr, Pat, Token, Type};
 
 use super::Lowering;
+use crate::ast::Elem;
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
 use crate::body::{ValueKind, mentions};
 
@@ -16,10 +17,21 @@ pub enum Item {
     Pair(Box<Item>, Box<Item>),
 }
 
+impl Item {
+    /// The dtype variable of the element in an item, or of the first of several.
+    fn element(&self) -> Option<Option<usize>> {
+        match self {
+            Item::One(ValueKind::Data(variable)) => Some(*variable),
+            Item::One(_) => None,
+            Item::Pair(first, second) => first.element().or_else(|| second.element()),
+        }
+    }
+}
+
 const UNKNOWN: Item = Item::One(ValueKind::Static);
 
 /// Methods of slices, views and iterators that keep the items.
-const SAME_ITEMS: &[&str] = &[
+pub const SAME_ITEMS: &[&str] = &[
     "iter",
     "iter_mut",
     "into_iter",
@@ -109,6 +121,7 @@ impl Lowering<'_> {
             Expr::Reference(inner) => self.items(&inner.expr),
             Expr::Path(path) => match self.scopes.path(&path.path, self.head) {
                 ValueKind::Many(variable) => Item::One(ValueKind::Data(variable)),
+                ValueKind::Floats => Item::One(ValueKind::Float),
                 _ => UNKNOWN,
             },
             Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.items(&inner.expr),
@@ -137,6 +150,10 @@ impl Lowering<'_> {
         match (pattern, item) {
             (Pat::Reference(inner), item) => self.bind_item(&inner.pat, item),
             (Pat::Paren(inner), item) => self.bind_item(&inner.pat, item),
+            (Pat::Type(typed), item) => match self.annotation(&typed.ty) {
+                Some(Elem::Generic(i)) => self.bind_item(&typed.pat, &Item::One(ValueKind::Data(Some(i)))),
+                _ => self.bind_item(&typed.pat, item),
+            },
             (Pat::Ident(name), Item::One(kind)) => self.scopes.bind(&name.ident, *kind),
             (Pat::Tuple(tuple), Item::Pair(first, second)) if tuple.elems.len() == 2 => {
                 self.bind_item(&tuple.elems[0], first);
@@ -175,10 +192,10 @@ impl Lowering<'_> {
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
                 let begins = name == "fill" || name == "fold" && !self.is_plain && uses_item(&call.args);
-                let first = call.args.first_mut().map(|first| match &each {
-                    Item::One(data @ ValueKind::Data(variable)) if is_float(first) && begins => {
-                        self.coerce_beside(first, ValueKind::Float, *variable, true);
-                        *data
+                let first = call.args.first_mut().map(|first| match each.element() {
+                    Some(variable) if is_float(first) && begins => {
+                        self.coerce_beside(first, ValueKind::Float, variable, true);
+                        ValueKind::Data(variable)
                     }
                     _ => self.argument_of(first, &each, None),
                 });

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Ident, Lit, Macro, UnOp};
 
 use super::Lowering;
-use super::machine::Item;
+use super::machine::{Item, SAME_ITEMS};
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
     COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OTHER_CELL_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS,
@@ -318,7 +318,23 @@ impl Lowering<'_> {
 
     /// `(0..n).fold(0.0, |total, k| total + x / k)`
     pub fn folds_elements(&self, call: &ExprMethodCall) -> bool {
-        call.method == "fold" && is_range(&call.receiver) && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
+        call.method == "fold"
+            && self.has_numbers(&call.receiver)
+            && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
+    }
+
+    /// Whether the items of an expression are plain numbers: a range, or an attribute that is a list.
+    pub fn has_numbers(&self, items: &Expr) -> bool {
+        match items {
+            Expr::Paren(inner) => self.has_numbers(&inner.expr),
+            Expr::Reference(inner) => self.has_numbers(&inner.expr),
+            Expr::MethodCall(call) if call.method == "enumerate" => self.has_numbers(&call.receiver),
+            Expr::MethodCall(call) => {
+                SAME_ITEMS.contains(&&*call.method.to_string()) && self.has_numbers(&call.receiver)
+            }
+            Expr::Path(_) => self.certain(items) == Some(Certain::Rust("a list")),
+            items => is_range(items),
+        }
     }
 
     /// Whether a closure uses data that is not one of its parameters.
@@ -495,7 +511,7 @@ fn is_arithmetic(op: &BinOp, assigns_complex: bool) -> bool {
     }
 }
 
-pub fn is_range(expr: &Expr) -> bool {
+fn is_range(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_range(&inner.expr),
         expr => matches!(expr, Expr::Range(_)),

@@ -219,7 +219,7 @@ impl Lowering<'_> {
 }
 
 /// Rewrites the elements of a `vec!`, as those of an array. `None` if they are neither a list nor a repetition.
-fn in_vec<V>(mac: &mut ExprMacro, change: impl FnOnce(&mut Expr) -> V) -> Option<V> {
+pub fn in_vec<V>(mac: &mut ExprMacro, change: impl FnOnce(&mut Expr) -> V) -> Option<V> {
     let tokens = &mac.mac.tokens;
     let mut array: Expr = syn::parse2(quote!([#tokens])).ok()?;
     let value = change(&mut array);
