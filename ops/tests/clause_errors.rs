@@ -63,7 +63,7 @@ fn every_mistake_in_a_shape_clause_has_a_sentence() -> Result<()> {
              attribute; did you mean 'size'?",
             "sise",
         ),
-        ("(x: [n], z: [n]) @", "there is no input 'z'; did you mean 'x'?", "z"),
+        ("(x: [n], z: [n]) @", "there is no input 'z'; the names are 'x' and 'y'", "z"),
         ("(x: [n], x: [n], y: [n]) @", "the 'shape' clause mentions 'x' twice; remove one of them", "x"),
         ("(x: [n]) @", "the 'shape' clause does not mention the input 'y'; add 'y: [..]' to its inputs", "(x: [n]) @"),
         (
@@ -201,7 +201,7 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ),
         ("|d, _| { x: d }", "the gradient of 'y' is missing; write a formula for it, or 'y: none'", "|d, _| { x: d }"),
         ("|d, _| { x: d, y: d, x: d }", "the gradient of 'x' is defined twice; remove one of them", "x"),
-        ("|d, _| { x: d, y: d, z: d }", "'z' is not an input of the op; did you mean 'x'?", "z"),
+        ("|d, _| { x: d, y: d, z: d }", "'z' is not an input of the op; the names are 'x' and 'y'", "z"),
         (
             "|d, _| { x: d, y: d, count: d }",
             "'count' is an attribute, so it has no gradient; remove the entry; only tensors have gradients",
