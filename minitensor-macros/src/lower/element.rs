@@ -4,6 +4,7 @@
 mod branch;
 mod call;
 mod effect;
+mod lists;
 mod machine;
 mod operand;
 mod statement;

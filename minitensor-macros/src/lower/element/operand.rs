@@ -6,13 +6,13 @@ use quote::ToTokens;
 use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, Ident, Lit, Macro, UnOp};
 
 use super::Lowering;
-use super::machine::{Item, SAME_ITEMS};
+use super::lists::is_range;
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
-    COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OTHER_CELL_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS,
-    OTHER_METHODS, OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
+    COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS, OTHER_METHODS,
+    OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
 };
-use crate::body::{Certain, ValueKind, certain, mentions};
+use crate::body::{Certain, certain};
 use crate::diag::{Message, error, messages};
 use minitensor_schema::message::counted;
 
@@ -27,7 +27,7 @@ impl Lowering<'_> {
         if self.head.is_machine() { None } else { certain::of(expr, &self.scopes, self.head) }
     }
 
-    fn report(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) -> bool {
+    pub fn report(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) -> bool {
         self.errors.push(error(at, message, args));
         true
     }
@@ -187,20 +187,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether an element is used like a list.
-    pub fn wrong_list(&mut self, list: &Expr, at: impl ToTokens) -> bool {
-        match self.certain(list) {
-            Some(Certain::Element(_)) => {
-                let shown = shown(list);
-                match self.head.level {
-                    Level::Row => self.report(at, &messages::ROW_IS_NO_LIST, &[&shown]),
-                    _ => self.report(at, &messages::ELEMENT_IS_NO_LIST, &[&shown]),
-                }
-            }
-            _ => false,
-        }
-    }
-
     /// Whether a result has another type than the function returns.
     pub fn wrong_result(&mut self, result: &Expr, want: Elem) -> bool {
         let Some(has) = self.certain(result) else { return false };
@@ -305,66 +291,6 @@ impl Lowering<'_> {
             Some(has) if is_ours || of_rows => self.wrong_operand(&call.receiver, has),
             _ => false,
         }
-    }
-
-    /// `(0..n).map(|k| x / k).sum()`
-    pub fn wrong_sum(&mut self, call: &ExprMethodCall) -> bool {
-        let (Expr::MethodCall(items), "sum" | "product") = (&*call.receiver, &*call.method.to_string()) else {
-            return false;
-        };
-        let maps = items.method == "map" && items.args.iter().any(|arg| self.uses_data(arg));
-        maps && self.report(&call.method, &messages::LIST_METHOD, &[&call.method, &"write a `for` loop"])
-    }
-
-    /// `(0..n).fold(0.0, |total, k| total + x / k)`
-    pub fn folds_elements(&self, call: &ExprMethodCall) -> bool {
-        call.method == "fold"
-            && self.has_numbers(&call.receiver)
-            && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
-    }
-
-    /// Whether the items of an expression are plain numbers: a range, or an attribute that is a list.
-    pub fn has_numbers(&self, items: &Expr) -> bool {
-        match items {
-            Expr::Paren(inner) => self.has_numbers(&inner.expr),
-            Expr::Reference(inner) => self.has_numbers(&inner.expr),
-            Expr::MethodCall(call) if call.method == "enumerate" => self.has_numbers(&call.receiver),
-            Expr::MethodCall(call) => {
-                SAME_ITEMS.contains(&&*call.method.to_string()) && self.has_numbers(&call.receiver)
-            }
-            Expr::Path(_) => self.certain(items) == Some(Certain::Rust("a list")),
-            items => is_range(items),
-        }
-    }
-
-    /// Whether a closure uses data that is not one of its parameters.
-    fn uses_data(&self, closure: &Expr) -> bool {
-        let Expr::Closure(closure) = closure else { return false };
-        let own: TokenStream = closure.inputs.iter().map(ToTokens::to_token_stream).collect();
-        let is_own = |name: &Ident| mentions(own.clone(), &|own| own == name);
-        self.mentioned_beside(closure.body.to_token_stream(), &is_own).is_some()
-    }
-
-    /// Whether a method that Rust has for its own numbers is called on elements of a cell.
-    pub fn wrong_cell_method(&mut self, call: &ExprMethodCall, items: &Item) -> bool {
-        let name = call.method.to_string();
-        let help = OTHER_CELL_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);
-        let are_elements = matches!(items, Item::One(ValueKind::Data(_)));
-        match help {
-            Some(help) if are_elements => self.report(&call.method, &messages::LIST_METHOD, &[&name, &help]),
-            _ => false,
-        }
-    }
-
-    /// Whether a method of rows is called on the slice of a cell body.
-    pub fn wrong_slice(&mut self, call: &ExprMethodCall) -> bool {
-        let Expr::Path(path) = &*call.receiver else { return false };
-        let binding = path.path.get_ident().and_then(|name| self.scopes.get(name));
-        let is_slice = binding.is_some_and(|b| b.certain == Some(Certain::Rust("a slice")));
-        let name = call.method.to_string();
-        let is_list = LIST_METHODS.contains(&name.as_str());
-        let of_rows = ROW_METHODS.contains(&(name.as_str(), call.args.len())) && !is_list;
-        is_slice && of_rows && self.report(&call.method, &messages::SLICE_METHOD, &[&shown(&call.receiver), &name])
     }
 
     /// The bound, the number and the types of the arguments of a method that elements have.
@@ -486,7 +412,7 @@ impl Lowering<'_> {
     }
 
     /// The same, except for some names.
-    fn mentioned_beside(&self, tokens: TokenStream, except: &dyn Fn(&Ident) -> bool) -> Option<String> {
+    pub fn mentioned_beside(&self, tokens: TokenStream, except: &dyn Fn(&Ident) -> bool) -> Option<String> {
         let is_data = |name: &Ident| self.scopes.get(name).is_some_and(|b| b.value.is_data()) && !except(name);
         tokens.into_iter().find_map(|token| match token {
             TokenTree::Ident(name) if is_data(&name) => Some(text(&name)),
@@ -508,13 +434,6 @@ fn is_arithmetic(op: &BinOp, assigns_complex: bool) -> bool {
         BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) => true,
         BinOp::AddAssign(_) | BinOp::SubAssign(_) | BinOp::MulAssign(_) | BinOp::DivAssign(_) => assigns_complex,
         _ => false,
-    }
-}
-
-fn is_range(expr: &Expr) -> bool {
-    match expr {
-        Expr::Paren(inner) => is_range(&inner.expr),
-        expr => matches!(expr, Expr::Range(_)),
     }
 }
 
