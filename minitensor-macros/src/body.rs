@@ -12,8 +12,11 @@ pub use effects::Effects;
 pub use scopes::{Head, Scopes, add_complex};
 
 use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::visit::Visit;
 use syn::{Expr, ExprField, ExprGroup, ExprIndex, ExprMethodCall, ExprParen, ExprReference, ExprUnary, Ident, Lit};
+
+use crate::ast::{Generic, text};
 
 /// The kind of value of an expression, as far as the macro needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +86,11 @@ pub fn fraction(expr: &Expr) -> Option<syn::LitFloat> {
     let mut found = Fraction(None);
     found.visit_expr(expr);
     found.0
+}
+
+/// Whether a type or a path names one of the dtype variables.
+pub fn holds(tokens: &impl ToTokens, generics: &[Generic]) -> bool {
+    mentions(tokens.to_token_stream(), &|name| generics.iter().any(|g| text(&g.ident) == text(name)))
 }
 
 /// The variable at the root of a place: `a` for `a[0]`, `a.1` and `*a`.

@@ -32,25 +32,26 @@ pub trait Differentiable: Num + Element<Mask = bool> + Default + Debug + Send + 
     fn steps() -> &'static LocalKey<RefCell<Steps<Self>>>;
 }
 
+/// The first column is the type, the second that of the number whose order and rank it has, and the third that number.
 macro_rules! differentiable {
-    ($($t:ty, $lanes:literal, $rank_bits:expr, |$x:ident, $y:ident| $compare:expr, $rank:expr, $truncated:expr;)*) => {$(
+    ($($t:ty, $of:ty, |$x:ident| $number:expr, $lanes:literal, |$a:ident, $b:ident| $compare:expr;)*) => {$(
         impl Differentiable for $t {
             const HAS_LANES: bool = $lanes;
-            const RANK_BITS: u32 = $rank_bits;
+            const RANK_BITS: u32 = <$of as Machine>::RANK_BITS;
             #[inline]
             fn compare(self, other: Self) -> Option<Ordering> {
-                let ($x, $y) = (self, other);
+                let ($a, $b) = (self, other);
                 $compare
             }
             #[inline]
             fn rank(self) -> u64 {
                 let $x = self;
-                $rank
+                Machine::rank($number)
             }
             #[inline]
             fn truncated(self) -> i128 {
                 let $x = self;
-                $truncated
+                Machine::truncated($number)
             }
             fn steps() -> &'static LocalKey<RefCell<Steps<Self>>> {
                 thread_local!(static STEPS: RefCell<Steps<$t>> = const { RefCell::new(Steps::new()) });
@@ -60,14 +61,14 @@ macro_rules! differentiable {
     )*};
 }
 differentiable! {
-    f32, true, <f32 as Machine>::RANK_BITS, |x, y| x.partial_cmp(&y), Machine::rank(x), Machine::truncated(x);
-    f64, true, <f64 as Machine>::RANK_BITS, |x, y| x.partial_cmp(&y), Machine::rank(x), Machine::truncated(x);
-    Complex<f32>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
-    Complex<f64>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
-    Dual<f32>, false, <f32 as Machine>::RANK_BITS, |x, y| x.value.partial_cmp(&y.value), Machine::rank(x.value), Machine::truncated(x.value);
-    Dual<f64>, false, <f64 as Machine>::RANK_BITS, |x, y| x.value.partial_cmp(&y.value), Machine::rank(x.value), Machine::truncated(x.value);
-    Dual<Complex<f32>>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
-    Dual<Complex<f64>>, false, 0, |_x, _y| None, { let _ = _x; 0 }, { let _ = _x; 0 };
+    f32, f32, |x| x, true, |x, y| x.partial_cmp(&y);
+    f64, f64, |x| x, true, |x, y| x.partial_cmp(&y);
+    Complex<f32>, Complex<f32>, |x| x, false, |_x, _y| None;
+    Complex<f64>, Complex<f64>, |x| x, false, |_x, _y| None;
+    Dual<f32>, f32, |x| x.value, false, |x, y| x.value.partial_cmp(&y.value);
+    Dual<f64>, f64, |x| x.value, false, |x, y| x.value.partial_cmp(&y.value);
+    Dual<Complex<f32>>, Complex<f32>, |x| x.value, false, |_x, _y| None;
+    Dual<Complex<f64>>, Complex<f64>, |x| x.value, false, |_x, _y| None;
 }
 
 /// The place of a number that is on no tape: a constant.

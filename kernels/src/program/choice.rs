@@ -6,7 +6,7 @@ use crate::reduce::rows::SECTION;
 use crate::row::{Computed, LANES, Rows};
 
 impl RowPlan {
-    /// Whether machine code computes each row as a whole. It is assembled after so many rows of this length that it pays.
+    /// Whether machine code computes each row as a whole. It is assembled only after many rows of this length.
     pub fn has_whole_rows<T: Tile>(&self, n: usize, rows: usize) -> bool {
         #[cfg(target_arch = "x86_64")]
         return self.code_of_whole_rows::<T>(n, rows, &[]).is_some();

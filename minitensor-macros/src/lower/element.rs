@@ -443,7 +443,7 @@ impl<'a> Lowering<'a> {
         if left.is_static()
             && right.is_data()
             && is_promoted
-            && let Expr::Path(path) = root(place)
+            && let Expr::Path(path) = indexed(place)
             && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
         {
             self.promoted.insert(id);
@@ -462,9 +462,9 @@ fn is_integer(ty: &syn::Type) -> bool {
     matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
 }
 
-/// `s` of `s[0]`
-fn root(place: &Expr) -> &Expr {
-    if let Expr::Index(inner) = place { root(&inner.expr) } else { place }
+/// `s` of `s[0]`, but not of `s.a[0]`
+fn indexed(place: &Expr) -> &Expr {
+    if let Expr::Index(inner) = place { indexed(&inner.expr) } else { place }
 }
 
 fn is_flag(expr: &Expr) -> bool {

@@ -1,14 +1,13 @@
 //! The signature of a helper of ops. Any parameter and any return type is allowed; those that hold elements are recognized.
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
 use syn::parse::{ParseStream, Parser};
 use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBound, WherePredicate};
 
 use super::signature::param::{is_bound, tensor, variable};
 use super::signature::{ident_type, known_bound, option};
-use crate::ast::{Arity, Core, Elem, Generic, Level, spelling, text};
-use crate::body::{Certain, Head, ValueKind, add_complex, mentions};
+use crate::ast::{Arity, Core, Elem, Generic, Level, spelling};
+use crate::body::{Certain, Head, ValueKind, add_complex, holds};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
 use crate::lower::tensor::takes_tensor;
@@ -165,10 +164,6 @@ fn is_function(ty: &Type) -> bool {
         Type::ImplTrait(_) | Type::TraitObject(_) | Type::FnPtr(_) => true,
         _ => false,
     }
-}
-
-fn holds(ty: &Type, generics: &[Generic]) -> bool {
-    mentions(ty.to_token_stream(), &|name| generics.iter().any(|g| text(&g.ident) == text(name)))
 }
 
 /// The element types that the function returns. `None` if it returns no element, or something that is made of elements.

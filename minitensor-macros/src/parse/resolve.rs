@@ -151,9 +151,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
             Some(input) if elem.is_some_and(|e| is_stored(signature.level, input.elem, e)) => {
                 input.elem = elem.unwrap_or(Elem::Any);
             }
-            // A mask is a bool tensor.
-            Some(input) if matches!((elem, input.elem), (Some(Elem::Fixed(DType::Bool)), Elem::Mask(_))) => {}
-            Some(input) if elem.is_some_and(|e| e != input.elem) => {
+            Some(input) if elem.is_some_and(|e| in_body(e, input.elem) != input.elem) => {
                 diag.error(ty, &messages::DTYPE_DIFFERS, &[&spelling(ty), &spelling(&input.ty)]);
             }
             Some(_) => {}
@@ -177,9 +175,7 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         return vec![];
     }
     for ((_, elem), (returned, (_, ty))) in given.iter_mut().zip(signature.returned.iter().zip(&clause.outputs)) {
-        if let (Elem::Fixed(DType::Bool), Elem::Mask(_)) = (*elem, *returned) {
-            *elem = *returned;
-        }
+        *elem = in_body(*elem, *returned);
         let is_stored = is_stored(signature.level, *returned, *elem);
         match elem {
             _ if !matches!(signature.level, Level::Element | Level::Row) || elem == returned || is_stored => {}
@@ -188,6 +184,11 @@ fn dtypes(clause: &DTypes, signature: &mut Signature, diag: &mut Diag) -> Vec<(O
         }
     }
     given
+}
+
+/// The type in the body of a tensor with this type in the clause: a bool tensor may be a mask.
+fn in_body(elem: Elem, has: Elem) -> Elem {
+    if let (Elem::Fixed(DType::Bool), Elem::Mask(_)) = (elem, has) { has } else { elem }
 }
 
 /// Whether a tensor of a body may be stored as integers, which are converted to numbers of the body and back.

@@ -10,6 +10,7 @@ use syn::{
 
 use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
+use crate::drawn;
 use crate::dtype::{Bound, DType, DTypeSet};
 use minitensor_schema::grammar::Shape;
 use minitensor_schema::suggestion::nearest;
@@ -124,14 +125,12 @@ impl Signature {
     }
 }
 
-/// The attributes of parameters.
-const KNOWN_ATTRIBUTES: [&str; 4] = ["default", "position", "uniform", "normal"];
-
 /// The `#[default = …]` of a parameter.
 fn default(attrs: &[syn::Attribute], diag: &mut Diag) -> Option<Expr> {
-    for attr in attrs.iter().filter(|a| !KNOWN_ATTRIBUTES.iter().any(|known| a.path().is_ident(known))) {
+    let known = drawn::WORDS.into_iter().chain(["default"]);
+    for attr in attrs.iter().filter(|a| !known.clone().any(|known| a.path().is_ident(known))) {
         let name = spelling(attr.path());
-        if let Some(near) = nearest(&name, KNOWN_ATTRIBUTES) {
+        if let Some(near) = nearest(&name, known.clone()) {
             diag.error(attr.path(), &messages::UNKNOWN_ATTRIBUTE, &[&name, &format!("did you mean `{near}`?")]);
         }
     }
@@ -295,8 +294,8 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                     None => {
                         let spelled = spelling(member);
                         let message = match signature.level {
-                            Level::Row if result(member).is_none() => &messages::ROW_RETURNS,
                             _ if result(member).is_some() => &messages::RETURNS_RESULT,
+                            Level::Row => &messages::ROW_RETURNS,
                             _ if is_named(member, "bool") => &messages::RETURNS_BOOL,
                             _ => &messages::RETURNS,
                         };

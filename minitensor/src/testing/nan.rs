@@ -138,7 +138,7 @@ fn is_in_a_result(program: &Program, reads: impl Fn(&Instruction) -> bool) -> bo
     program.outputs().iter().any(|(_, id)| all[id.at()].enters)
 }
 
-/// What is known of the value of an instruction.
+/// Properties of the value of an instruction.
 #[derive(Clone, Copy)]
 struct Traits {
     /// Whether the number is part of its arithmetic.

@@ -169,8 +169,12 @@ class Trace:
 
     def has(self, name: str) -> bool:
         """Returns whether elements have a function of this name. It may still reject the element."""
-        is_of_rows = self.is_of_rows and (name in _row_functions() or name == "shift")
-        return is_of_rows or name in _FUNCTIONS or name == "detach" or _minitensor._op_identity(name) is not None
+        return self._is_own(name) or _minitensor._op_identity(name) is not None
+
+    def _is_own(self, name: str) -> bool:
+        """Returns whether elements have a function of this name that is not an op."""
+        of_rows = self.is_of_rows and (name in _row_functions() or name == "shift")
+        return of_rows or name in _FUNCTIONS or name == "detach"
 
     def lacks(self, name: str) -> str:
         """Returns the message for a function that elements do not have."""
@@ -185,7 +189,7 @@ class Trace:
 
     def _is_callable(self, name: str) -> bool:
         """Returns whether a known name is that of a function of elements or, in a row op, of rows."""
-        if name in _FUNCTIONS or name == "detach" or self.is_of_rows and (name in _row_functions() or name == "shift"):
+        if self._is_own(name):
             return True
         if _minitensor._op_identity(name) is None:
             return False

@@ -1,13 +1,13 @@
 //! Operators, calls and methods: literal operands of data become data, and comparisons become functions.
 
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Ident};
 
 use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::Level;
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
-use crate::body::{Certain, ValueKind, is_compound, levels, mentions};
+use crate::body::{Certain, ValueKind, holds, is_compound, levels};
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
@@ -135,8 +135,8 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
-        let folds = matches!(expr, Expr::MethodCall(call) if self.folds_elements(call));
         let of_numbers = matches!(expr, Expr::MethodCall(call) if self.has_numbers(&call.receiver));
+        let folds = of_numbers && matches!(expr, Expr::MethodCall(call) if self.folds_elements(call));
         let (mut callee, args, elements) = match expr {
             Expr::MethodCall(call) => {
                 if folds && let Some(first) = call.args.first_mut().filter(|first| is_literal(first)) {
@@ -168,7 +168,7 @@ impl Lowering<'_> {
             }
             Expr::Call(call) => {
                 let callee = match &*call.func {
-                    Expr::Path(path) if self.mentions_variable(&path.path) => ValueKind::Data(self.only_variable()),
+                    Expr::Path(path) if holds(&path.path, &self.head.generics) => ValueKind::Data(self.only_variable()),
                     _ => ValueKind::Static,
                 };
                 (callee, &mut call.args, false)
@@ -176,8 +176,8 @@ impl Lowering<'_> {
             _ => return ValueKind::Static,
         };
         let before = callee;
-        // What a fold begins with.
-        let total = match args.first().and_then(|first| self.certain(first)) {
+        // The kind of the initial value of a fold.
+        let total = match args.first().filter(|_| of_numbers).and_then(|first| self.certain(first)) {
             Some(Certain::Element(i)) => ValueKind::Data(Some(i)),
             _ if folds => ValueKind::Data(self.only_variable()),
             _ => ValueKind::Static,
@@ -246,11 +246,6 @@ impl Lowering<'_> {
             let (rt, bare) = (self.rt, without_parens(arg));
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::lit(#bare)));
         }
-    }
-
-    /// `T::zero`, `helper::<T>`
-    fn mentions_variable(&self, path: &syn::Path) -> bool {
-        mentions(path.to_token_stream(), &|ident| self.head.generics.iter().any(|g| g.ident == *ident))
     }
 }
 

@@ -36,11 +36,9 @@ impl Lowering<'_> {
         maps && self.report(&call.method, &messages::LIST_METHOD, &[&call.method, &"write a `for` loop"])
     }
 
-    /// `(0..n).fold(0.0, |total, k| total + x / k)`
+    /// Whether a call on plain numbers folds them to an element: `(0..n).fold(0.0, |total, k| total + x / k)`.
     pub fn folds_elements(&self, call: &ExprMethodCall) -> bool {
-        call.method == "fold"
-            && self.has_numbers(&call.receiver)
-            && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
+        call.method == "fold" && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
     }
 
     /// Whether the items of an expression are plain numbers: a range, or an attribute that is a list.
@@ -48,9 +46,9 @@ impl Lowering<'_> {
         match items {
             Expr::Paren(inner) => self.has_numbers(&inner.expr),
             Expr::Reference(inner) => self.has_numbers(&inner.expr),
-            Expr::MethodCall(call) if call.method == "enumerate" => self.has_numbers(&call.receiver),
             Expr::MethodCall(call) => {
-                SAME_ITEMS.contains(&&*call.method.to_string()) && self.has_numbers(&call.receiver)
+                let keeps = call.method == "enumerate" || SAME_ITEMS.contains(&&*call.method.to_string());
+                keeps && self.has_numbers(&call.receiver)
             }
             Expr::Path(_) => self.certain(items) == Some(Certain::Rust("a list")),
             items => is_range(items),

@@ -6,7 +6,7 @@ use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
 
 use super::Lowering;
 use crate::ast::{Elem, spelling};
-use crate::body::{Certain, ValueKind, certain, mentions};
+use crate::body::{Certain, ValueKind, certain, holds};
 use crate::diag::{error, messages};
 use crate::dtype::DType;
 use crate::parse::wrapped;
@@ -192,13 +192,11 @@ impl Lowering<'_> {
         }
         let value = match self.annotation(ty) {
             Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
-            _ if !mentions(ty.to_token_stream(), &|name| self.head.generics.iter().any(|g| g.ident == *name)) => {
-                match spelling(ty).as_str() {
-                    "f64" => ValueKind::Float,
-                    "bool" => ValueKind::Flag,
-                    _ => ValueKind::Static,
-                }
-            }
+            _ if !holds(ty, &self.head.generics) => match spelling(ty).as_str() {
+                "f64" => ValueKind::Float,
+                "bool" => ValueKind::Flag,
+                _ => ValueKind::Static,
+            },
             _ if matches!(ty, Type::Tuple(_)) && self.head.is_machine() => ValueKind::Static,
             _ => value.collected(self.head),
         };
