@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from ._trace import Trace
 from .custom import _Schema
-from .elements import Element, Trace
+from .elements import Element
 
 __all__ = ["Writer"]
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _minitensor
+from ._trace import Trace
 from ._writer import Writer
 from .custom import _replace, _Schema
-from .elements import Trace
 
 __all__ = ["element_op", "row_op"]
 
