@@ -42,6 +42,8 @@ pub use number::{Cast, Const, Dual, Element, Field, Float, Int, Machine, Mask, N
 pub use reduce::{Columns, ColumnsMut, columns, rows, scan};
 pub use row::Row;
 pub use runtime::kept::Kept;
+#[cfg(feature = "engine")]
+pub use runtime::team;
 pub use runtime::{simd, stop, threads};
 #[cfg(feature = "engine")]
 pub use window::{convolution, pooling};

@@ -136,3 +136,95 @@ fn loops_in_quick_succession_cover_each_index_once() {
     set_num_threads(0);
     assert!(counts.iter().flatten().all(|count| count.load(Ordering::Relaxed) == 2000));
 }
+
+mod teams {
+    //! Loops on the threads of another library.
+
+    use super::*;
+    use minitensor_kernels::team::{Team, enter};
+
+    /// A team with a new thread for each call.
+    fn threads(n: usize, f: &(dyn Fn(usize) + Sync)) -> bool {
+        std::thread::scope(|scope| {
+            for k in 1..n {
+                scope.spawn(move || f(k));
+            }
+            f(0);
+        });
+        true
+    }
+
+    /// A team whose library is within a loop of its own.
+    fn alone(n: usize, f: &(dyn Fn(usize) + Sync)) -> bool {
+        (0..n).for_each(f);
+        true
+    }
+
+    /// A team whose library does nothing but report success.
+    fn failing(_: usize, _: &(dyn Fn(usize) + Sync)) -> bool {
+        true
+    }
+
+    /// A team without threads, as in the child of a fork.
+    fn absent(_: usize, _: &(dyn Fn(usize) + Sync)) -> bool {
+        false
+    }
+
+    const TEAMS: [Team; 4] = [threads, alone, failing, absent];
+
+    #[test]
+    fn every_team_covers_each_index_once() {
+        let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+        set_num_threads(4);
+        let alone = ranges(1000, 3);
+        for team in TEAMS {
+            let _entered = enter(team);
+            assert_eq!(ranges(1000, 3), alone);
+            let count = AtomicU32::new(0);
+            parallel_for(20, 1, |outer| {
+                parallel_for(20 * outer.len(), 1, |inner| {
+                    count.fetch_add(inner.len() as u32, Ordering::Relaxed);
+                });
+            });
+            assert_eq!(count.into_inner(), 400);
+        }
+    }
+
+    #[test]
+    fn a_panic_on_a_thread_of_a_team_comes_through() {
+        let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+        set_num_threads(4);
+        for team in TEAMS {
+            let _entered = enter(team);
+            let run = || parallel_for(100, 1, |range| assert!(range.start != 57, "range 57"));
+            let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+            assert_eq!(panic.downcast_ref::<&str>().copied(), Some("range 57"));
+        }
+    }
+
+    /// The number of loops that the counting team has run.
+    static LOOPS: AtomicU32 = AtomicU32::new(0);
+
+    fn counting(n: usize, f: &(dyn Fn(usize) + Sync)) -> bool {
+        LOOPS.fetch_add(1, Ordering::Relaxed);
+        threads(n, f)
+    }
+
+    #[test]
+    fn a_team_runs_the_loops_of_its_thread_until_it_is_left() {
+        let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+        set_num_threads(4);
+        {
+            let _outer = enter(counting);
+            {
+                let _inner = enter(threads);
+                parallel_for(100, 1, |_| {});
+            }
+            assert_eq!(LOOPS.load(Ordering::Relaxed), 0);
+            parallel_for(100, 1, |_| {});
+            std::thread::scope(|scope| scope.spawn(|| parallel_for(100, 1, |_| {})).join()).unwrap();
+        }
+        parallel_for(100, 1, |_| {});
+        assert_eq!(LOOPS.load(Ordering::Relaxed), 1);
+    }
+}

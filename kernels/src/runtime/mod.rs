@@ -7,6 +7,8 @@ pub(crate) mod serial;
 pub mod simd;
 pub mod stop;
 #[cfg(feature = "engine")]
+pub mod team;
+#[cfg(feature = "engine")]
 pub mod threads;
 #[cfg(not(feature = "engine"))]
 #[path = "host_threads.rs"]

@@ -1,4 +1,4 @@
-//! Parallel loops on one rayon pool, which is used only if a loop has enough work.
+//! Parallel loops on one rayon pool, or on the [`team`] of a thread. They are used only if a loop has enough work.
 //!
 //! The caller takes chunks like every worker. It waits for chunks, not for threads: a worker that wakes up late finds
 //! no chunks left and costs nothing. To wake a thread takes longer than many loops, so workers wait for the next loop for a
@@ -18,6 +18,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use smallvec::SmallVec;
 
 use super::serial::is_serial;
+use super::team::{self, Team};
 
 /// The maximum number of chunks. More chunks only add overhead.
 const MAX_CHUNKS: usize = 512;
@@ -74,12 +75,17 @@ fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let chunks = n.div_ceil(size);
     let chunk = |k: usize| f(k * size..((k + 1) * size).min(n));
     let helpers = num_threads().min(chunks) - 1;
-    match pool().filter(|_| helpers > 0 && !is_serial()) {
-        None => (0..chunks).for_each(|k| {
-            crate::runtime::stop::poll();
-            chunk(k);
-        }),
-        Some(pool) => run(&pool, helpers, chunks, &chunk),
+    if helpers > 0 && !is_serial() {
+        if team::current().is_some_and(|team| run_on(team, helpers, chunks, &chunk)) {
+            return;
+        }
+        if let Some(pool) = pool() {
+            return run(&pool, helpers, chunks, &chunk);
+        }
+    }
+    for k in 0..chunks {
+        crate::runtime::stop::poll();
+        chunk(k);
     }
 }
 
@@ -112,6 +118,24 @@ unsafe impl Send for Work {}
 unsafe impl Sync for Work {}
 
 impl Work {
+    /// # Safety
+    /// The closure must live until every chunk has finished.
+    unsafe fn new(helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) -> Work {
+        let parts = helpers + 1;
+        let part = |k: usize| Part { next: AtomicUsize::new(k * chunks / parts), end: (k + 1) * chunks / parts };
+        Work {
+            // SAFETY: this only extends the lifetime, and the caller keeps the closure alive.
+            chunk: unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(chunk) },
+            chunks,
+            parts: (0..parts).map(part).collect(),
+            finished: AtomicUsize::new(0),
+            seats: AtomicUsize::new(helpers),
+            failed: AtomicBool::new(false),
+            panic: Mutex::new(None),
+            caller: std::thread::current(),
+        }
+    }
+
     /// Takes the chunks of a part, then those of the others, until none is left, and calls `before` ahead of each. After a panic the
     /// remaining chunks are taken but not run.
     fn help(&self, part: usize, before: impl Fn()) {
@@ -153,37 +177,39 @@ impl Work {
         }
     }
 
+    /// Takes chunks on the thread of the caller, and polls between them.
+    fn lead(&self) {
+        // A poll takes longer than the shortest loops, so there is none before the first chunk.
+        let is_first = Cell::new(true);
+        self.help(0, || {
+            if !is_first.replace(false) {
+                crate::runtime::stop::poll();
+            }
+        });
+    }
+
+    /// Propagates the panic of a chunk.
+    fn end(&self) {
+        let panic = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
     fn is_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire) == self.chunks
     }
 }
 
 fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) {
-    let parts = helpers + 1;
-    let part = |k: usize| Part { next: AtomicUsize::new(k * chunks / parts), end: (k + 1) * chunks / parts };
-    let work = Arc::new(Work {
-        // SAFETY: this only extends the lifetime; `run` doesn't return before every chunk has finished.
-        chunk: unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(chunk) },
-        chunks,
-        parts: (0..parts).map(part).collect(),
-        finished: AtomicUsize::new(0),
-        seats: AtomicUsize::new(helpers),
-        failed: AtomicBool::new(false),
-        panic: Mutex::new(None),
-        caller: std::thread::current(),
-    });
+    // SAFETY: this function doesn't return before every chunk has finished.
+    let work = Arc::new(unsafe { Work::new(helpers, chunks, chunk) });
     let crew = &process().crew;
     for _ in crew.offer(&work)..helpers {
         let work = Arc::clone(&work);
         pool.spawn(|| crew.serve(work));
     }
-    // A poll takes longer than the shortest loops, so there is none before the first chunk.
-    let is_first = Cell::new(true);
-    work.help(0, || {
-        if !is_first.replace(false) {
-            crate::runtime::stop::poll();
-        }
-    });
+    work.lead();
     // The last chunks usually end at about the same time, and sleeping and waking takes longer than most of them. Spin
     // first.
     for _ in 0..1 << 10 {
@@ -195,10 +221,27 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
     while !work.is_finished() {
         std::thread::park();
     }
-    let panic = work.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(panic) = panic {
-        resume_unwind(panic);
+    work.end();
+}
+
+fn run_on(team: Team, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sync)) -> bool {
+    // SAFETY: a team returns when all calls have returned, and a call of `lead` or `help` returns when it finds no chunk left. So this
+    // function doesn't return before every chunk has finished.
+    let work = unsafe { Work::new(helpers, chunks, chunk) };
+    let has_threads = team(helpers + 1, &|k| {
+        let _inner = team::enter(team);
+        if std::thread::current().id() == work.caller.id() {
+            work.lead();
+        } else {
+            work.help(k, || ());
+        }
+    });
+    if has_threads {
+        // In case the team has failed.
+        work.lead();
+        work.end();
     }
+    has_threads
 }
 
 /// The workers that have recently helped with a loop, and wait for another one.

@@ -114,7 +114,7 @@ fn gradients<'py>(
 ) -> Result<Vec<Bound<'py, PyAny>>> {
     // Without arrays there is no gradient.
     let library = library.unwrap_or(Library::NumPy);
-    let _stream = library.enter_stream(py, tensors.iter().flatten())?;
+    let _entered = library.enter(py, tensors.iter().flatten())?;
     let mut gradients = call::pass(py, &op.name, || functional_gradient(op, attrs, wrt, &tensors, &known))?;
     let inputs: Vec<Tensor> = tensors.into_iter().chain(known).flatten().collect();
     separate(&inputs, &mut gradients)?;

@@ -1,12 +1,14 @@
 //! [`Library`]: the library of an array that is not a tensor of ours.
 
+use minitensor::kernels::team;
 use minitensor::{Device, Tensor};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::class::Class;
+use super::threads;
 use crate::error::Result;
-use crate::runtime::stream::{Entered, Stream, has_streams};
+use crate::runtime::stream::{self, Stream, has_streams};
 use crate::tensor::class::PyTensor;
 use crate::tensor::interchange::copy::Copy;
 use crate::tensor::interchange::dlpack::{self, Order};
@@ -89,24 +91,27 @@ impl Library {
         }
     }
 
-    /// Makes the library's current stream of the device of the tensors our current one, until the result is dropped: we compute
+    /// Computes on the threads of the library, until the result is dropped. On a device, its current stream becomes ours: we compute
     /// in the order of the library, and nothing waits.
-    pub fn enter_stream<'a>(
-        self,
-        py: Python<'_>,
-        tensors: impl IntoIterator<Item = &'a Tensor>,
-    ) -> Result<Option<Entered>> {
+    pub fn enter<'a>(self, py: Python<'_>, tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Entered> {
         let device = tensors.into_iter().map(Tensor::device).find(|device| *device != Device::Cpu);
-        let Some(device) = device.filter(|device| has_streams(*device)) else { return Ok(None) };
-        let stream = match self {
+        Ok(match (device.filter(|device| has_streams(*device)), self) {
+            (Some(device), _) => Entered { _stream: self.stream(py, device)?.map(Stream::enter), ..Entered::default() },
+            (None, Library::Exchange(api)) => Entered { _threads: threads::enter(api), ..Entered::default() },
+            (None, _) => Entered::default(),
+        })
+    }
+
+    /// The current stream of a device; `None` if the library has no streams.
+    fn stream(self, py: Python<'_>, device: Device) -> Result<Option<Stream>> {
+        Ok(match self {
             Library::NumPy => None,
             Library::Exchange(api) => api.stream(py, device)?,
             Library::PyTorch => {
                 let stream = py.import("torch.cuda")?.call_method1("current_stream", (device.index(),))?;
                 Some(Stream::new(device, stream.getattr("cuda_stream")?.extract()?))
             }
-        };
-        Ok(stream.map(Stream::enter))
+        })
     }
 
     /// An array of this library over the memory of a tensor.
@@ -121,6 +126,14 @@ impl Library {
             }
         }
     }
+}
+
+/// The threads and the stream of a library, which are ours until it is dropped.
+#[must_use]
+#[derive(Default)]
+pub struct Entered {
+    _stream: Option<stream::Entered>,
+    _threads: Option<team::Entered>,
 }
 
 /// Copies the results that share memory with an input or with each other: other libraries do not know that they do.

@@ -8,6 +8,7 @@ mod gradient;
 pub mod infer;
 pub mod library;
 mod program;
+mod threads;
 mod widen;
 mod xla;
 mod xla_api;
@@ -23,5 +24,6 @@ pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     gradient::install(m)?;
     infer::install(m)?;
     program::install(m)?;
+    threads::install(m)?;
     xla::install(m)
 }

@@ -18,10 +18,9 @@ use super::attr;
 use super::binding::{Binding, Slots, argument};
 use super::returns::Returns;
 use super::tensor_arg::{self, TensorArg, TensorArgs, arguments};
-use crate::bridge::library::{self, Library};
+use crate::bridge::library::{self, Entered, Library};
 use crate::error::Result;
 use crate::runtime::call;
-use crate::runtime::stream::Entered;
 use crate::tensor::class::PyTensor;
 use crate::tensor::interchange::ndarray::Api;
 use crate::tensor::interchange::number::{self, Number};
@@ -257,31 +256,31 @@ impl Function {
 
     /// A call with tensors and numbers, and perhaps arrays.
     fn run_tensors<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
-        let (outputs, _stream) = self.outputs(py, slots, None)?;
+        let (outputs, _) = self.outputs(py, slots, None)?;
         self.returns.wrap(py, outputs, slots, |t| tensor_object(py, t))
     }
 
     /// A call with arrays of a library and numbers. Without arrays, the results are tensors.
     fn run_arrays<'py>(&self, py: Python<'py>, slots: &Slots, arrays: &Arrays<'py>) -> Result<Bound<'py, PyAny>> {
         let Some(library) = arrays.library else { return self.run_tensors(py, slots) };
-        let (outputs, _stream) = self.outputs(py, slots, Some(library))?;
+        let (outputs, _entered) = self.outputs(py, slots, Some(library))?;
         self.returns.wrap(py, outputs, slots, |t| arrays.wrap(library.array(py, t)?))
     }
 
-    /// The outputs of a call. If they become arrays of a library, they are computed on its stream until the second result is
-    /// dropped.
-    fn outputs(&self, py: Python<'_>, slots: &Slots, library: Option<Library>) -> Result<(Outputs, Option<Entered>)> {
+    /// The outputs of a call. If they become arrays of a library, they are computed on its threads or its stream until the second result
+    /// is dropped.
+    fn outputs(&self, py: Python<'_>, slots: &Slots, library: Option<Library>) -> Result<(Outputs, Entered)> {
         let attrs = self.attrs(py, slots)?;
         let mut tensors = self.tensors(py, slots, library.is_some())?;
         self.check_changes(&tensors)?;
         let owned: SmallVec<[Tensor; 4]> = tensors.iter().filter_map(TensorArg::imported).collect();
-        let stream = library.map_or(Ok(None), |library| library.enter_stream(py, &owned))?;
+        let entered = library.map_or(Ok(Entered::default()), |library| library.enter(py, &owned))?;
         let args = arguments(&mut tensors)?;
         let mut outputs = call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?;
         if !owned.is_empty() {
             library::separate(&owned, outputs.as_mut_slice())?;
         }
-        Ok((outputs, stream))
+        Ok((outputs, entered))
     }
 
     /// An error if an array is changed in place by a tensor that requires a gradient: an array has no history.

@@ -24,10 +24,12 @@ except ImportError as error:
     ) from error
 
 from .. import ops as _our_ops
+from . import threads as _threads
 from .registration import call, decompositions, register, register_sharding
 
 __all__ = ["call", "decompositions", "register", "register_sharding"]
 
+_threads.share()
 register()
 
 

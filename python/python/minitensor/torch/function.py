@@ -29,7 +29,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     """
     definition, direct = op.definition, op.direct
     inputs, count = definition.inputs, len(definition.inputs)
-    has_attributes = bool(definition.attrs)
+    needs_attributes = any(a.required for a in definition.attrs)
     changed = [k for k, i in enumerate(inputs) if i.mutated]
     returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
     is_simple = not definition.is_variadic and definition.mutated is None
@@ -50,8 +50,11 @@ def make_function(op: Op) -> Callable[..., Any]:
                 if not need_gradient(tensors):
                     return direct(*args, **kwargs)
                 if recorded is not None:
-                    args = bind(args, kwargs)
-                    return recorded(definition.attributes(args) if has_attributes else {}, *args[:count])
+                    attributes = {}
+                    if kwargs or len(args) > count or needs_attributes:
+                        args = bind(args, kwargs)
+                        attributes = definition.attributes(args)
+                    return recorded(attributes, *args[:count])
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

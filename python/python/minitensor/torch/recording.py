@@ -112,16 +112,13 @@ def recorded_directly(op: Op) -> Callable[..., Any]:
 
     class Recorded(_Function):
         @staticmethod
-        def forward(attributes: dict[str, Any], *tensors: Tensor | None) -> Any:
-            return compute(*tensors, **attributes)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            ctx.attributes, *tensors = inputs
-            if known:
-                tensors = [*definition.read(output), *tensors]
-            ctx.save_for_backward(*tensors)
+        def forward(ctx: Any, attributes: dict[str, Any], *tensors: Tensor | None) -> Any:
+            # With `setup_context`, PyTorch takes 5 µs more.
+            result = compute(*tensors, **attributes)
+            ctx.attributes = attributes
+            ctx.save_for_backward(*definition.read(result), *tensors) if known else ctx.save_for_backward(*tensors)
             ctx.set_materialize_grads(False)
+            return result
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:

@@ -1,0 +1,102 @@
+"""Ops on tensors of PyTorch compute on PyTorch's threads."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+is_linux = pytest.mark.skipif(sys.platform != "linux", reason="the names of threads are read from /proc")
+lends_threads = pytest.mark.skipif(
+    torch.__version__ < torch.torch_version.TorchVersion("2.10"), reason="PyTorch before 2.10 lends no threads"
+)
+
+START = """
+import os, pathlib, signal, threading
+import numpy as np
+import minitensor as mt, minitensor.torch as ops, torch
+mt.set_num_threads(3)
+torch.set_num_threads(3)
+x = torch.randn(2048, 2048)
+reference = torch.nn.functional.silu(x.double())
+
+def threads():
+    return {p.read_text().strip() for p in pathlib.Path("/proc/self/task").glob("*/comm")}
+
+def has_workers():
+    return any(name.startswith("minitensor-") for name in threads())
+
+def is_right(y):
+    return torch.allclose(y.double(), reference, rtol=1e-6, atol=1e-30)
+"""
+
+
+def run(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", START + code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@is_linux
+@lends_threads
+def test_calls_and_gradients_start_no_threads_of_ours() -> None:
+    run("""
+assert is_right(ops.swish(x))
+assert is_right(torch.ops.minitensor.swish(x))
+assert is_right(mt.ops.swish(x))
+x.requires_grad_()
+ops.softmax(x).sum().backward()
+assert not has_workers()
+mt.ops.swish(mt.ones((2048, 2048)))
+assert has_workers()
+""")
+
+
+@is_linux
+def test_a_forked_child_computes_although_pytorchs_threads_are_gone() -> None:
+    run("""
+ops.swish(x)
+torch.mul(x, x)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    y = ops.swish(x).numpy()
+    os._exit(0 if np.allclose(y, reference.numpy(), rtol=1e-6, atol=1e-30) and has_workers() else 1)
+assert os.waitpid(child, 0) == (child, 0)
+""")
+
+
+def test_calls_from_many_threads_agree() -> None:
+    run("""
+wrong = []
+
+def call():
+    for _ in range(20):
+        if not is_right(ops.swish(x)):
+            wrong.append(1)
+
+callers = [threading.Thread(target=call) for _ in range(4)]
+[t.start() for t in callers]
+[t.join() for t in callers]
+assert not wrong
+""")
+
+
+def test_one_thread_of_pytorch_is_enough() -> None:
+    run("""
+torch.set_num_threads(1)
+assert is_right(ops.swish(x))
+""")
+
+
+def test_an_error_within_a_loop_leaves_pytorchs_threads_usable() -> None:
+    run("""
+indices = torch.full((1 << 20,), 5)
+try:
+    ops.take(torch.ones(3), indices)
+    raise SystemExit("no error")
+except IndexError as error:
+    assert "take" in str(error)
+assert is_right(ops.swish(x))
+""")
