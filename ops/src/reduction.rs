@@ -129,15 +129,10 @@ pub fn var<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
     x.var(correction)
 }
 
-/// The standard deviation, the square root of [`var()`].
-#[custom_op]
-pub fn std(
-    x: &Tensor,
-    axis: Option<&[i64]>,
-    #[default = 0.0] correction: f64,
-    #[default = false] keepdims: bool,
-) -> Result<Tensor> {
-    crate::exponential::sqrt::call(&var::call(x, axis, correction, keepdims)?)
+/// The standard deviation, the square root of [`var()`]. The gradient at equal elements is 0.
+#[custom_op(shape = (x: [.., n]) -> [..] where correction >= 0.0, axis = None)]
+pub fn std<R: Row>(x: R, #[default = 0.0] correction: f64) -> R {
+    x.std(correction)
 }
 
 /// `ln Σ eˣ`, without overflow.

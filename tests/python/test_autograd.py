@@ -228,6 +228,16 @@ def test_gradients_agree_with_differences(name):
     assert mt.testing.gradcheck(getattr(mt.ops, name), leaf(-1.5, 0.3, 2.0))
 
 
+@pytest.mark.parametrize("rows", [1, 5, 300])
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("run", [lambda f: f, mt.jit])
+def test_the_gradient_of_a_standard_deviation_of_equal_elements_is_zero(rows, axis, run):
+    shape = (4, rows) if axis == 0 else (rows, 4)
+    x = mt.full(shape, 2.5, requires_grad=True)
+    run(lambda x: mt.ops.std(x, axis))(x).sum().backward()
+    assert x.grad.tolist() == mt.zeros(shape).tolist()
+
+
 @pytest.mark.parametrize("op", [lambda x: mt.ops.sort(x)[0], lambda x: mt.ops.topk(x, 2)[0], mt.ops.max])
 def test_positions_that_a_gradient_uses_have_no_history(op):
     x = mt.Tensor([1.0, 3.0, 2.0], dtype="float64", requires_grad=True)

@@ -313,7 +313,7 @@ def test_sizes_that_are_attributes_are_numbers_in_a_signature():
             "the size 'k' of 'values' is neither a name nor a number, which NumPy's notation requires; pass k=",
         ),
         ("window::unfold", {}, r"the size 'c \* taps' of 'out' is neither a name nor a number"),
-        ("std", {}, "op 'std' computes the shape of its result by a function"),
+        ("flip", {}, "op 'flip' computes the shape of its result by a function"),
         ("stack", {}, "op 'stack' takes a list of tensors as 'tensors'"),
         ("add_", {}, "op 'add_' changes its input 'x' in place"),
         ("topk", {"q": 1}, r"op 'topk' has no attribute 'q'; it has \['k', "),

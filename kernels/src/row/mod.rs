@@ -304,6 +304,12 @@ pub trait Row: Float {
         let count = self.count() - correction;
         (self - self.mean()).square().sum() / Self::select(count.less(lit(0)), Self::zero(), count)
     }
+    /// The standard deviation, the square root of the variance. The gradient at equal elements is 0.
+    #[inline(always)]
+    fn std(self, correction: Self) -> Self {
+        let var = self.var(correction);
+        Self::select(var.equal(Self::zero()), var, var.sqrt())
+    }
     /// `ln Σ eˣ`, without overflow.
     #[inline(always)]
     fn logsumexp(self) -> Self {

@@ -43,6 +43,7 @@ const GATHERING: &[(&str, usize, usize)] = &[
     ("argmax", 2, 2),
     ("argmin", 2, 2),
     ("var", 2, 2),
+    ("std", 2, 2),
     ("logsumexp", 2, 2),
     ("cumsum", 1, 1),
     ("reverse_cumsum", 1, 1),

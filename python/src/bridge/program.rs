@@ -1,7 +1,7 @@
 //! The programs of ops as data, from which another framework makes functions of its own.
 
 use minitensor::kernels::program::{Program, Symbol};
-use minitensor::kernels::{Element, Field, Num, Row, lit};
+use minitensor::kernels::{Element, Num, Row, lit};
 use minitensor::op::{Argument, Arguments, Body, Core};
 use minitensor::registry;
 use pyo3::IntoPyObjectExt;
@@ -87,7 +87,7 @@ fn _row_functions() -> Vec<(&'static str, String)> {
         "put" (x, index) x.put(*index);
         "logsumexp" (x) x.logsumexp();
         "var" (x; correction) x.var(*correction);
-        "std" (x; correction) x.var(*correction).sqrt();
+        "std" (x; correction) x.std(*correction);
         "any" (x) Symbol::any(x.truthy());
         "all" (x) Symbol::all(x.truthy());
         "dot" (x, y) x.dot(*y);

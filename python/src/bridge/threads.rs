@@ -14,10 +14,13 @@ use crate::tensor::interchange::exchange::ExchangeApi;
 type ParallelFor = unsafe extern "C" fn(begin: i64, end: i64, grain: i64, f: Range, context: *mut c_void) -> i32;
 type Range = unsafe extern "C" fn(begin: i64, end: i64, context: *mut c_void);
 type Closure<'a> = &'a (dyn Fn(usize) + Sync);
+/// `torch_get_num_threads`: fills in the number of threads. The result is 0 if nothing failed.
+type NumThreads = unsafe extern "C" fn(count: *mut u32) -> i32;
 
 struct PyTorch {
     tensors: &'static ExchangeApi,
     parallel_for: ParallelFor,
+    num_threads: NumThreads,
     /// The process that has the threads. In a child that was forked, PyTorch would wait for them forever.
     process: u32,
 }
@@ -36,20 +39,35 @@ fn run(n: usize, f: Closure<'_>) -> bool {
         let f = unsafe { &*context.cast::<Closure<'_>>() };
         (begin..end).for_each(|k| f(k as usize));
     }
-    let Some(pytorch) = PYTORCH.get().filter(|pytorch| pytorch.process == std::process::id()) else { return false };
+    let Some(pytorch) = PYTORCH.get() else { return false };
+    let mut count = 0;
+    // SAFETY: the function fills in the number.
+    if unsafe { (pytorch.num_threads)(&raw mut count) } == 0 && count == 1 {
+        // As in the workers of PyTorch's `DataLoader`.
+        f(0);
+        return true;
+    }
+    if pytorch.process != std::process::id() {
+        return false;
+    }
     let context = (&raw const f).cast_mut().cast::<c_void>();
     // SAFETY: `range` takes this context, and does not unwind. If the call fails, the caller of `run` does the work.
     let _status = unsafe { (pytorch.parallel_for)(0, n as i64, 1, range, context) };
     true
 }
 
-/// Makes PyTorch's threads known, by its class of tensors and the address of `torch_parallel_for`.
+/// Makes PyTorch's threads known, by its class of tensors and the addresses of `torch_parallel_for` and `torch_get_num_threads`.
 #[pyfunction]
-fn _set_threads_of_pytorch(class: &Bound<'_, PyType>, parallel_for: usize) {
+fn _set_threads_of_pytorch(class: &Bound<'_, PyType>, parallel_for: usize, num_threads: usize) {
     let Some(tensors) = ExchangeApi::of(class) else { return };
-    // SAFETY: the address is that of the function, which is never unloaded.
-    let parallel_for = unsafe { std::mem::transmute::<*const c_void, ParallelFor>(parallel_for as *const c_void) };
-    let _ = PYTORCH.set(PyTorch { tensors, parallel_for, process: std::process::id() });
+    // SAFETY: the addresses are those of the functions, which are never unloaded.
+    let (parallel_for, num_threads) = unsafe {
+        (
+            std::mem::transmute::<*const c_void, ParallelFor>(parallel_for as *const c_void),
+            std::mem::transmute::<*const c_void, NumThreads>(num_threads as *const c_void),
+        )
+    };
+    let _ = PYTORCH.set(PyTorch { tensors, parallel_for, num_threads, process: std::process::id() });
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> crate::error::Result<()> {

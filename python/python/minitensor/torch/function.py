@@ -30,6 +30,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     definition, direct = op.definition, op.direct
     inputs, count = definition.inputs, len(definition.inputs)
     needs_attributes = any(a.required for a in definition.attrs)
+    defaults = definition.attributes(definition.all_arguments(()))
     changed = [k for k, i in enumerate(inputs) if i.mutated]
     returns_input = changed[0] if len(changed) == 1 and not definition.outputs else None
     is_simple = not definition.is_variadic and definition.mutated is None
@@ -50,11 +51,10 @@ def make_function(op: Op) -> Callable[..., Any]:
                 if not need_gradient(tensors):
                     return direct(*args, **kwargs)
                 if recorded is not None:
-                    attributes = {}
-                    if kwargs or len(args) > count or needs_attributes:
-                        args = bind(args, kwargs)
-                        attributes = definition.attributes(args)
-                    return recorded(attributes, *args[:count])
+                    if not (kwargs or len(args) > count or needs_attributes):
+                        return recorded(defaults, *args)
+                    args = bind(args, kwargs)
+                    return recorded(definition.attributes(args), *args[:count])
         return dispatch(bind(args, kwargs))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

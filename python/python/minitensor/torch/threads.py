@@ -21,8 +21,7 @@ def share() -> None:
     """
     try:
         library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / _LIBRARY))
-        parallel_for = ctypes.cast(library.torch_parallel_for, ctypes.c_void_p).value
+        functions = [library.torch_parallel_for, library.torch_get_num_threads]
     except (OSError, AttributeError):
         return
-    if parallel_for is not None:
-        _set_threads_of_pytorch(torch.Tensor, parallel_for)
+    _set_threads_of_pytorch(torch.Tensor, *[ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions])
