@@ -90,6 +90,15 @@ def test_several_outputs_and_other_element_ops():
     assert out.is_large.dtype == bool and out.is_large.tolist() == (out.smooth > 2).tolist()
 
 
+@pytest.mark.parametrize("conj", [mt.ops.conj, lambda z: z.conj()])
+def test_complex_conjugates(conj):
+    op = mt.element_op(name="docs::distance")(lambda z, w: (z - w) * conj(z - w) + conj(z))
+    z, w = X + 2j, 3 - X * 1j
+    np.testing.assert_allclose(op(z, w), (z - w) * np.conj(z - w) + np.conj(z), rtol=1e-15)
+    assert op(mt.Tensor([3]), mt.Tensor([1])).tolist() == [7]
+    mt.testing.opcheck(op, mt.Tensor(z), mt.Tensor(w))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_halves_are_rounded_once(dtype):
     op = mt.element_op(name="docs::cancelled")(lambda x: (x + 1000.0) - 1000.0)

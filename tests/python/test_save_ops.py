@@ -80,6 +80,18 @@ def test_element_ops_with_several_results(path):
     expect_same_elsewhere(path, function)
 
 
+def test_element_ops_of_complex_numbers(path):
+    @mt.element_op(name="saved::turned")
+    def turned(z, shift: float = 3.0):
+        return z.exp() / (z * z.conj() + shift)
+
+    def function(x, weight):
+        z = turned(mt.ops.complex(x, x * weight))
+        return mt.ops.real(turned(z, shift=2.0)) + mt.ops.imag(z) * x
+
+    expect_same_elsewhere(path, function)
+
+
 @pytest.mark.parametrize("shape", [None, "(x: [.., n], weight: [n]) -> [.., n]"])
 def test_row_ops_in_python(path, shape):
     @mt.row_op(name="saved::rms_norm", shape=shape, where="eps >= 0")

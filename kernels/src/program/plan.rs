@@ -232,6 +232,7 @@ impl Plan {
     ///
     /// # Safety
     /// As for [`Plan::run`].
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is no machine code"))]
     pub(super) unsafe fn reduce<T: Tile>(&self, n: usize, inputs: &[*const u8], uniforms: &[T], outputs: &[*mut u8]) {
         debug_assert!(n.is_multiple_of(LANES));
         #[cfg(target_arch = "x86_64")]
@@ -269,6 +270,7 @@ impl Plan {
     ///
     /// # Safety
     /// As for [`Plan::run`], for each row. There [is](Plan::has_loop_over_rows) a loop over such rows. All rows have uniforms.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is no machine code"))]
     pub(super) unsafe fn reduce_rows<T: Tile>(
         &self,
         n: usize,

@@ -153,6 +153,8 @@ class Trace:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Element | tuple[Element, ...]:
         """Inserts the program of an op, or of a function of rows."""
+        if name in FUNCTIONS:
+            return self.apply(name, *arguments.values())
         is_function = self.is_of_rows and name in row_functions()
         if is_function and name not in _METHODS:
             return self.call_row(name, arguments)

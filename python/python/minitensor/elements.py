@@ -33,8 +33,8 @@ _CONDITIONS = {
     "or",
     "not",
 }
-#: Functions of elements that are not ops, with the number of their arguments.
-FUNCTIONS = {"mul_add": 3, "normal_cdf": 1, "normal_pdf": 1, "recip": 1}
+#: Functions of elements that are no element ops, with the number of their arguments.
+FUNCTIONS = {"conj": 1, "mul_add": 3, "normal_cdf": 1, "normal_pdf": 1, "recip": 1}
 #: The largest exponent of a product of factors.
 _MOST_FACTORS = 64
 
