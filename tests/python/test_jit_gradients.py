@@ -1,0 +1,215 @@
+"""Gradients of jitted functions."""
+
+import numpy as np
+import pytest
+from jit_checks import assert_same, bits, randn
+
+import minitensor as mt
+
+
+def check(f, *inputs):
+    """Gradients through a jitted function, and within one, are those of the function."""
+
+    def gradients(f):
+        leaves = [t.detach().clone().requires_grad_() for t in inputs]
+        out = f(*leaves)
+        (out * out).sum().backward()
+        return [out, *(leaf.grad for leaf in leaves)]
+
+    def inside(*tensors):
+        leaves = [t.detach().clone().requires_grad_() for t in tensors]
+        out = f(*leaves)
+        return [out, *mt.grad((out * out).sum(), leaves)]
+
+    jitted = mt.jit(f)
+    for _ in range(3):
+        assert bits(gradients(jitted)) == bits(gradients(f))
+    assert_same(inside, inputs, tuple(t + 1 for t in inputs), graphs=1)
+    return jitted
+
+
+def test_chain():
+    check(lambda x, y: (x * y).tanh() * y.exp() + x, randn(3, 4), randn(4))
+
+
+def test_rows_and_products():
+    check(lambda x, w: mt.ops.softmax(mt.ops.gelu(x @ w), axis=-1), randn(3, 4), randn(4, 5))
+
+
+def test_slices_and_in_place():
+    def f(x):
+        y = x * 2
+        y[1:] = y[:-1].clone() * x[1:]
+        y[0] *= 3
+        return y
+
+    check(f, randn(5))
+
+
+def test_convolution():
+    def f(x, w):
+        return mt.ops.relu(mt.ops.conv2d(x, w)).mean(axis=(2, 3))
+
+    check(f, randn(2, 3, 6, 6), randn(4, 3, 3, 3))
+
+
+def test_gradient_of_a_gradient():
+    def second(f):
+        x = randn(4).requires_grad_()
+        (g,) = mt.grad(f(x).sum(), x, create_graph=True)
+        (h,) = mt.grad((g * g).sum(), x)
+        return h.numpy()
+
+    def f(x):
+        return x.tanh() * x.exp()
+
+    jitted = mt.jit(f)
+    jitted(randn(4).requires_grad_())
+    np.testing.assert_allclose(second(jitted), second(f), rtol=1e-5)
+    assert mt.testing.gradcheck(jitted, randn(3).astype("float64"))
+
+
+def test_arguments_with_a_history():
+    w = randn(3).requires_grad_()
+    jitted = mt.jit(lambda x: x * x + w)
+    for _ in range(3):
+        w.grad = None
+        jitted(w * 3).sum().backward()
+        np.testing.assert_allclose(w.grad.numpy(), 18 * w.detach().numpy() + 1, rtol=1e-6)
+
+
+def test_recording_mode_is_part_of_the_kind_of_call():
+    x = randn(3).requires_grad_()
+    jitted = mt.jit(lambda x: x * 2)
+    for _ in range(2):
+        assert jitted(x).requires_grad
+        with mt.no_grad():
+            assert not jitted(x).requires_grad
+        assert not jitted(x.detach()).requires_grad
+
+
+def test_hooks_of_parameters_run_once():
+    w = randn(3).requires_grad_()
+    w.register_hook(lambda g: g * 3)
+    jitted = mt.jit(lambda x: (x * w).sum())
+    for _ in range(3):
+        w.grad = None
+        jitted(mt.ones(3)).backward()
+        assert w.grad.tolist() == [3, 3, 3]
+        (g,) = mt.grad(jitted(mt.ones(3)), w, create_graph=True)
+        assert g.tolist() == [3, 3, 3]
+
+
+def test_one_leaf_passed_twice():
+    x = mt.Tensor([3.0], requires_grad=True)
+    jitted = mt.jit(lambda x, y: x * y)
+    for _ in range(3):
+        x.grad = None
+        jitted(x, x).sum().backward()
+        assert x.grad.tolist() == [6]
+
+
+def test_an_argument_that_is_also_captured():
+    p = mt.Tensor([2.0], requires_grad=True)
+    jitted = mt.jit(lambda x: x * p)
+    for factor, expected in ((1, 4), (2, 8), (3, 12), (1, 4)):
+        p.grad = None
+        y = jitted(p if factor == 1 else p * factor)
+        y.sum().backward()
+        assert (y.item(), p.grad.item()) == (4 * factor, expected)
+
+
+def test_views_of_a_captured_leaf_and_its_detached_copy():
+    w = randn(2, 2).requires_grad_()
+
+    def f(x):
+        return (w.detach() * x).sum() + (w[::1] * w).sum() + (w.reshape(2, 2) * x).sum()
+
+    def gradient(f):
+        w.grad = None
+        f(mt.ones((2, 2))).backward()
+        return w.grad.numpy()
+
+    jitted = mt.jit(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(gradient(jitted), gradient(f))
+
+
+def test_backward_inside_on_arguments():
+    def f(x, y):
+        (x * x * y).sum().backward()
+        return x.grad * 1
+
+    jitted = mt.jit(f)
+    a, b = (mt.Tensor([v], requires_grad=True) for v in (1.0, 2.0))
+    c, d = (mt.Tensor([v], requires_grad=True) for v in (1.0, 2.0))
+    for first, second in ((0, 1), (1, 0), (0, 0), (1, 1), (0, 1)):
+        one, other = (a, b), (c, d)
+        assert jitted(one[first], one[second]).tolist() == f(other[first], other[second]).tolist()
+        assert [None if t.grad is None else t.grad.tolist() for t in one] == [
+            None if t.grad is None else t.grad.tolist() for t in other
+        ]
+
+
+def test_backward_inside_beyond_an_argument():
+    p = randn(3).requires_grad_()
+    with pytest.raises(RuntimeError, match="reaches an argument that has a history"):
+        mt.jit(lambda x: (x * x).sum().backward())(p * 2)
+    with pytest.raises(RuntimeError, match=r"use mt\.grad"):
+        mt.jit(lambda x: (p * x).exp().sum().backward(create_graph=True))(randn(3))
+
+
+def test_hooks_that_are_added_later():
+    w = randn(3).requires_grad_()
+    jitted = mt.jit(lambda x: (x * w).sum().backward())
+    for factor in (1, 1, 5, 5):
+        if factor == 5 and not w.requires_grad:
+            break
+        w.grad = None
+        jitted(mt.ones(3))
+        assert w.grad.tolist() == [1, 1, 1]
+    with w.register_hook(lambda g: g * 5):
+        for _ in range(3):
+            w.grad = None
+            jitted(mt.ones(3))
+            assert w.grad.tolist() == [5, 5, 5]
+
+
+def test_results_that_are_not_used():
+    x = mt.Tensor([1.0, 2.0], requires_grad=True)
+    c = mt.Tensor([float("inf"), 1.0])
+    jitted = mt.jit(lambda x, c: (x @ c, x * 2))
+    for _ in range(2):
+        x.grad = None
+        jitted(x, c)[1].sum().backward()
+        assert x.grad.tolist() == [2, 2]
+
+
+def test_a_second_pass_through_a_released_graph_is_an_error():
+    x = randn(3).requires_grad_()
+    jitted = mt.jit(lambda x: x.exp())
+    for _ in range(2):
+        y = jitted(x).sum()
+        y.backward()
+        with pytest.raises(RuntimeError, match="retain_graph"):
+            y.backward()
+
+
+def test_an_op_without_a_gradient_fails_in_the_backward_pass():
+    x = randn(3).requires_grad_()
+    jitted = mt.jit(lambda x: mt.ops.isfinite(x).astype("float32") + mt.ops.random.normal(key, (3,)) + mt.ops.ceil(x))
+    key = mt.Tensor([1, 2], dtype="uint64")
+    for _ in range(2):
+        jitted(x).sum().backward()
+    assert not x.grad.numpy().any()
+
+
+def test_changing_a_saved_tensor_is_noticed():
+    x = randn(3).requires_grad_()
+    w = randn(3)
+    jitted = mt.jit(lambda x: x * w)
+    for _ in range(2):
+        y = jitted(x)
+        w += 1
+        with pytest.raises(RuntimeError, match="changed in place"):
+            y.sum().backward()

@@ -1,0 +1,73 @@
+"""The memory of jitted functions."""
+
+import gc
+
+import numpy as np
+import pytest
+from jit_checks import randn
+
+import minitensor as mt
+
+
+def peak(work):
+    """Returns the peak of additionally allocated bytes, in units of one matrix of 512×512."""
+    gc.collect()
+    before = mt.memory_stats()["allocated"]
+    mt.reset_peak_memory_stats()
+    work()
+    return (mt.memory_stats()["peak"] - before) / (512 * 512 * 4)
+
+
+def test_results_that_are_not_in_use_are_freed():
+    def f(x):
+        for _ in range(40):
+            x = mt.ops.cumsum(x, axis=1).T * 0.01
+        return x + 1
+
+    x = randn(512, 512)
+    eager, jitted = peak(lambda: f(x)), mt.jit(f)
+    assert peak(lambda: jitted(x)) <= eager + 1.5
+    assert peak(lambda: jitted(x)) <= eager + 0.5
+    assert np.array_equal(jitted(x).numpy(), f(x).numpy())
+
+
+@pytest.mark.parametrize("reads", [1, 30])
+def test_a_training_step(reads):
+    weights = [randn(512, 512).requires_grad_() for _ in range(4)]
+    optimizer = mt.optim.SGD(weights, lr=1e-3)
+
+    def step(x):
+        for w in weights * 4:
+            x = mt.ops.cumsum((x @ w).tanh(), axis=1) * 0.01
+        loss = x.sum()
+        for _ in range(reads):
+            loss = loss + x.sin().mean().detach()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = randn(512, 512)
+    step(x)
+    eager, jitted = peak(lambda: step(x)), mt.jit(step)
+    assert peak(lambda: jitted(x)) <= 1.3 * eager + 2
+
+
+def test_a_value_that_a_gradient_computes_again_is_kept():
+    # The calls save the result of tanh. The graph saves the product instead, and computes tanh again.
+    w = randn(512, 512).requires_grad_()
+
+    def f(x):
+        y = (x @ w + 1).tanh()
+        for _ in range(10):
+            mt.ops.cumsum(y, axis=1)
+        return y.sum()
+
+    x = randn(512, 512)
+    jitted = mt.jit(f)
+    gradients = []
+    for function in (f, jitted, jitted):
+        w.grad = None
+        function(x).backward()
+        gradients.append(w.grad.numpy())
+    assert all(np.array_equal(gradient, gradients[0]) for gradient in gradients)
