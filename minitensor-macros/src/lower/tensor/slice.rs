@@ -4,7 +4,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Expr, ExprIndex, RangeLimits};
 
-use super::{Lowering, operand};
+use super::Lowering;
+use super::op::operand;
 use crate::diag::messages;
 use crate::hygiene::quote;
 use crate::lower::call;
