@@ -1,5 +1,6 @@
 //! Tests of the clause `tune`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -81,7 +82,13 @@ fn folder(name: &str) -> PathBuf {
 
 /// A process that runs one test with this folder as its cache.
 fn process(test: &str, cache: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("a test program"));
+    let program = std::env::current_exe().expect("a test program");
+    // The emulator of `cargo xtask test portability` starts processes of this system only.
+    let runner = std::env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER").ok();
+    let runner = runner.iter().filter(|_| cfg!(target_arch = "aarch64")).flat_map(|words| words.split(' '));
+    let words: Vec<OsString> = runner.map(OsString::from).chain([program.into()]).collect();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
     command.args(["--exact", test, "--include-ignored", "--nocapture"]).env("MINITENSOR_CACHE_DIR", cache);
     command.env_remove("MINITENSOR_TUNE");
     command

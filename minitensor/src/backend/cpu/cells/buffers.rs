@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use minitensor_kernels::memory::Line;
 
-use super::BESIDE;
+use super::walk::BESIDE;
 use crate::error::Result;
 use crate::tensor::try_vec;
 

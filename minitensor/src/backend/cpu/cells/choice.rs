@@ -1,0 +1,229 @@
+//! [`Choice`]: the kernel of a call.
+
+use std::cell::LazyCell;
+use std::sync::Arc;
+
+use minitensor_kernels::program::{RowPlan, Storage};
+use minitensor_kernels::threads::num_threads;
+use smallvec::SmallVec;
+
+use super::call::{Call, Results};
+use super::operand::CellOperand;
+use crate::backend::cpu::strided::FEWEST_STORED;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::row_kernel::RowKernel;
+use crate::op::variants::Variants;
+use crate::op::{CellKernel, Core, DTypeRule, Kernel, Kernels};
+use crate::tensor::{DeviceKind, Shape};
+
+/// The fewest rows that are computed side by side.
+const FEWEST_BESIDE: usize = 16;
+/// The most elements of contiguous rows that are computed side by side, and the fewest such rows.
+const SHORT: usize = 32;
+const FEWEST_SHORT: usize = 128;
+
+/// The cells of a call, as far as the choice depends on them.
+pub struct Traits<'t, 'a> {
+    pub call: &'t Call<'a>,
+    pub batch: &'t Shape,
+    /// The operands of the inputs.
+    pub inputs: &'t [Option<CellOperand>],
+    pub results: &'t Results,
+    pub compute: &'t [DType],
+    /// The kernels of the op for these dtypes.
+    pub found: Option<&'a Kernels>,
+    pub of_halves: Option<Kernel<'a, CellKernel>>,
+    /// Whether a result is the sum over the cells.
+    pub has_sums: bool,
+    /// Whether `found` takes cells as the columns of tables, and whether they are in memory as such.
+    pub takes_columns: bool,
+    pub is_table: bool,
+}
+
+/// What computes the cells.
+pub struct Choice<'a> {
+    /// The program over rows. Without it, `compiled` computes them.
+    rows: Option<Arc<RowKernel>>,
+    compiled: Option<Kernel<'a, CellKernel>>,
+    dtype: DType,
+    /// The plan that takes half floats as they are in memory.
+    stored: Option<Arc<RowPlan>>,
+    takes_half_rows: bool,
+    is_side_by_side: bool,
+    /// Whether the kernel gets packed cells as the columns of tables.
+    pub is_of_columns: bool,
+}
+
+impl<'a> Traits<'_, 'a> {
+    fn given(&self) -> impl Iterator<Item = &CellOperand> {
+        self.inputs.iter().flatten()
+    }
+
+    fn cells(&self) -> usize {
+        self.batch.numel()
+    }
+
+    fn dtype(&self) -> DType {
+        self.compute.first().copied().unwrap_or(DType::F32)
+    }
+
+    /// The length of the rows; 0 if no input is a row.
+    fn row(&self) -> usize {
+        self.given().find(|o| o.sizes.len() == 1).map_or(0, |o| o.sizes[0])
+    }
+
+    fn is_of_rows(&self) -> bool {
+        self.call.op.body.program().is_some() && self.call.op.combine.is_none()
+    }
+
+    fn is_wide(&self) -> bool {
+        self.batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE)
+    }
+
+    /// Whether the elements of a row are far apart, and those of neighbouring rows are not.
+    fn is_beside(&self) -> bool {
+        !self.has_sums && self.is_wide() && self.given().any(CellOperand::is_beside)
+    }
+
+    /// Whether there are enough elements to assemble machine code for them.
+    fn is_large(&self) -> bool {
+        self.of_halves.is_none() && !self.is_table && self.cells() * self.row() >= FEWEST_STORED
+    }
+
+    fn may_reduce(&self) -> bool {
+        let is_reduced = self.call.op.outputs.iter().all(|output| output.core == Core::Scalar);
+        self.is_large() && is_reduced && !self.given().any(|o| o.packed)
+    }
+
+    fn are_short(&self) -> bool {
+        let is_short = |o: &CellOperand| o.sizes.len() == 1 && (2..=SHORT).contains(&o.sizes[0]);
+        self.is_of_rows() && !self.has_sums && self.cells() >= FEWEST_SHORT && self.given().any(is_short)
+    }
+
+    /// Whether rows are few, and long enough to be shared between threads.
+    fn are_few(&self) -> bool {
+        self.cells() < num_threads() && self.given().any(CellOperand::is_for_threads)
+    }
+
+    fn has_half_rows(&self) -> bool {
+        let is_large = |o: &CellOperand| o.half_row() != Storage::Own && self.cells() * o.sizes[0] >= FEWEST_STORED;
+        self.dtype() == DType::F32 && self.results.iter().all(Option::is_some) && self.given().any(is_large)
+    }
+
+    /// The program over rows, for the attributes of the call.
+    fn program(&self, programs: &Variants<RowKernel>) -> Result<Arc<RowKernel>> {
+        let Call { op, attrs, inputs, .. } = self.call;
+        programs.at(&[self.dtype()], op, attrs, |i| inputs[i].is_some())
+    }
+
+    /// The program over rows. Its machine code also computes rows that are side by side, and shares long ones between threads.
+    fn row_kernel(&self) -> Option<Arc<RowKernel>> {
+        if !matches!(self.dtype(), DType::F32 | DType::F64) {
+            return None;
+        }
+        let programs = self.call.op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows)?;
+        self.program(programs).ok()
+    }
+
+    /// The program over rows if its machine code computes the cells, and whether it computes rows side by side.
+    fn assembled(&self) -> Option<(Arc<RowKernel>, bool)> {
+        let (dtype, row, is_beside, may_reduce) = (self.dtype(), self.row(), self.is_beside(), self.may_reduce());
+        let rows = LazyCell::new(|| self.row_kernel());
+        // Machine code computes short rows as a whole.
+        let are_whole = (self.is_of_rows() && self.is_large() || may_reduce)
+            && !is_beside
+            && rows.as_ref().is_some_and(|rows| rows.has_whole_rows(dtype, row, self.cells()));
+        let is_side_by_side = is_beside || self.is_wide() && !are_whole && self.are_short();
+        let is_special =
+            self.of_halves.is_none() && !self.is_table && (is_side_by_side || self.are_few() || self.has_half_rows());
+        let may_be_faster = self.is_large() && self.is_of_rows() && !self.has_sums;
+        if !(is_special || may_be_faster || may_reduce || are_whole) {
+            return None;
+        }
+        let rows = rows.as_ref()?;
+        let is_fit = match is_special {
+            _ if are_whole => true,
+            true => rows.has_machine_code(dtype),
+            false => {
+                may_be_faster && rows.is_faster_than_compiled(dtype, row)
+                    || may_reduce && rows.reduces_at_once(dtype, row)
+            }
+        };
+        is_fit.then(|| (rows.clone(), is_side_by_side))
+    }
+
+    /// # Errors
+    /// If the op has no kernel for the dtypes.
+    pub fn choose(&self) -> Result<Choice<'a>> {
+        let assembled = self.assembled();
+        let is_of_columns = self.takes_columns && self.is_beside() && !self.is_table && assembled.is_none();
+        let is_side_by_side = assembled.as_ref().is_some_and(|(_, is_side_by_side)| *is_side_by_side);
+        let (rows, compiled) = match (assembled, self.of_halves, self.found) {
+            (Some((rows, _)), ..) => (Some(rows), None),
+            (None, Some(of_halves), _) => (None, Some(of_halves)),
+            (None, None, Some(Kernels::Rows(programs))) => (Some(self.program(programs)?), None),
+            (None, None, found) => (None, found.and_then(|kernels| kernels.cell(self.compute))),
+        };
+        if rows.is_none() && compiled.is_none() {
+            let names: Vec<_> = self.compute.iter().map(|d| d.name()).collect();
+            let name = &self.call.op.name;
+            return Err(Error::type_(format!("op '{name}' has no kernel for {}", names.join(" with "))));
+        }
+        let takes_half_rows = rows.is_some() && self.has_half_rows() && !is_side_by_side;
+        let dtype = self.dtype();
+        Ok(Choice { rows, compiled, dtype, stored: None, takes_half_rows, is_side_by_side, is_of_columns })
+    }
+}
+
+impl Choice<'_> {
+    pub fn kernel(&self) -> Option<Kernel<'_, CellKernel>> {
+        match &self.rows {
+            Some(rows) => Some(Kernel::Rows(rows, self.dtype, self.stored.as_deref())),
+            None => self.compiled,
+        }
+    }
+
+    /// Makes the operands those that the kernel takes.
+    pub fn adapt(&mut self, call: &Call<'_>, operands: &mut [Option<CellOperand>]) {
+        let (inputs, outputs) = operands.split_at_mut(call.inputs.len());
+        for (input, operand) in call.op.inputs.iter().zip(inputs) {
+            *operand = operand.take().map(|operand| match input.dtype {
+                DTypeRule::Fixed(DType::Bool) => operand.of_bools(),
+                // A program computes integers as numbers.
+                DTypeRule::Fixed(_) if self.rows.is_some() && input.core == Core::Slice => {
+                    operand.computed_in(self.dtype)
+                }
+                _ => operand,
+            });
+        }
+        for (output, operand) in call.op.outputs.iter().zip(outputs) {
+            *operand = operand.take().map(|operand| match output.dtype {
+                DTypeRule::Fixed(stored) if self.rows.is_some() && stored != DType::Bool => {
+                    operand.computed_in(self.dtype)
+                }
+                _ => operand,
+            });
+        }
+        if self.is_side_by_side || self.is_of_columns {
+            operands.iter_mut().flatten().for_each(CellOperand::put_beside);
+        }
+        if self.is_of_columns {
+            let numbers = operands.iter_mut().flatten().filter(|o| o.sizes.is_empty() && o.step() != 1);
+            numbers.for_each(|o| o.packed = true);
+        }
+        let rows = self.rows.as_ref().filter(|_| self.takes_half_rows);
+        self.stored = rows.and_then(|rows| in_place(rows, operands));
+    }
+}
+
+/// The plan that reads and writes rows of half floats as they are in memory, if it is machine code. Such rows are not packed then.
+fn in_place(rows: &RowKernel, operands: &mut [Option<CellOperand>]) -> Option<Arc<RowPlan>> {
+    let storage: SmallVec<[Storage; 8]> =
+        operands.iter().map(|o| o.as_ref().map_or(Storage::Own, CellOperand::half_row)).collect();
+    let plan = rows.stored(&storage)?;
+    for operand in operands.iter_mut().flatten().filter(|o| o.half_row() != Storage::Own) {
+        (operand.compute, operand.packed) = (operand.dtype, false);
+    }
+    Some(plan)
+}
