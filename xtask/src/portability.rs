@@ -51,10 +51,11 @@ pub fn test(line: &Line) -> Result<String> {
     cargo_check(line, &format!("test --target {TRIPLE} --no-fail-fast --lib --tests {ENGINE}{skipped}"), &settings)
 }
 
-/// Runs `cargo check` on the engine for a target.
+/// Runs `cargo check` on the engine for a target. A warning is an error.
 pub fn check(line: &Line, triple: &str) -> Result<String> {
     complete(&missing_library(triple)?)?;
-    cargo_check(line, &format!("check --target {triple} {ENGINE}"), &[])
+    let settings = [("RUSTFLAGS".to_owned(), "--deny warnings")];
+    cargo_check(line, &format!("check --target {triple} {ENGINE}"), &settings)
 }
 
 /// Reports the standard library of the target if it is missing, unless cargo builds it (`-Z build-std`).

@@ -11,7 +11,8 @@ use iced_x86::{Code, IcedError};
 
 use super::accumulator::{Accumulator, Place};
 use super::emit::{Emitter, Operand, Shape, TRUTH_HELPER};
-use super::form::{Form, Id, Node, Op, Output};
+use super::form::{Form, Id, Node, Op};
+use super::output::Output;
 use super::registers::Registers;
 use super::row_form::Extent;
 use super::tail::MASKS_FOR_VALUES;

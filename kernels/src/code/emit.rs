@@ -3,7 +3,8 @@
 use iced_x86::{Code, Encoder, IcedError, Instruction, OpKind, Register};
 
 use super::accumulator::Accumulator;
-use super::form::{Id, Node, Op, Output, Width};
+use super::form::{Id, Node, Op, Width};
+use super::output::Output;
 use super::whole_row::WholeRow;
 use super::x86::{variants, vector};
 use crate::program::Storage;

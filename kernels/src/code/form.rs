@@ -27,6 +27,7 @@ impl Width {
 
 /// The operation of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "some are in machine code only"))]
 pub enum Op {
     /// An element of the input at this position, and how it is stored.
     Input(u32, Storage),
@@ -181,30 +182,6 @@ impl Node {
     }
 }
 
-/// How an output is stored in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// A truth value, as a byte.
-    Truth,
-    /// A number.
-    Number(Storage),
-}
-
-impl Output {
-    /// The size in bytes of an element, for numbers of this width.
-    pub fn size(self, width: Width) -> usize {
-        match self {
-            Output::Truth => 1,
-            Output::Number(storage) => storage.step(width as usize),
-        }
-    }
-
-    /// Whether storing it needs a vector register besides that of its value.
-    pub fn needs_helper(self) -> bool {
-        matches!(self, Output::Truth | Output::Number(Storage::BFloat16))
-    }
-}
-
 /// A list of nodes, and the nodes that are the outputs.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
@@ -263,24 +240,6 @@ impl Form {
             },
             _ => node,
         }
-    }
-
-    /// How each output is stored: as `stored` says, if it is a number. An output that needs more instructions gets another node.
-    #[cfg(target_arch = "x86_64")]
-    pub fn outputs_stored(&mut self, stored: &[Storage], width: Width) -> Vec<Output> {
-        let mut outputs = Vec::with_capacity(stored.len());
-        for (at, storage) in stored.iter().enumerate() {
-            let id = self.outputs[at];
-            let op = self.nodes[id as usize].op;
-            match (op, storage) {
-                (_, Storage::BFloat16) => self.outputs[at] = self.bfloat16(id),
-                // A value of its own, because storing another output may overwrite the input.
-                (Op::Input(..), _) => self.outputs[at] = self.add(Op::Or, width, &[id, id]),
-                _ => {}
-            }
-            outputs.push(if op.is_truth() { Output::Truth } else { Output::Number(*storage) });
-        }
-        outputs
     }
 
     /// The form without the nodes that no output needs.

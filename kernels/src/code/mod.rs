@@ -37,6 +37,8 @@ mod lower;
 mod masked;
 mod number;
 #[cfg(target_arch = "x86_64")]
+mod output;
+#[cfg(target_arch = "x86_64")]
 mod registers;
 #[cfg(target_arch = "x86_64")]
 mod routine;

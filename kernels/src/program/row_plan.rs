@@ -35,6 +35,7 @@ pub struct RowPlan {
     /// For several rows at once, and for long rows.
     stages: [Stages; 2],
     /// Whether each output has one value per element.
+    #[cfg(target_arch = "x86_64")]
     gives: Vec<bool>,
     is_dear: bool,
     /// For short rows.
@@ -98,6 +99,7 @@ impl RowPlan {
             masks: [inputs, outputs],
             storage,
             stages,
+            #[cfg(target_arch = "x86_64")]
             gives: gives.to_vec(),
             is_dear,
             #[cfg(target_arch = "x86_64")]
