@@ -67,6 +67,37 @@ assert os.waitpid(child, 0) == (child, 0)
 """)
 
 
+@is_linux
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_forked_child_may_import_the_bridge_first(threads: int) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"""
+import os, signal, torch, minitensor as mt
+torch.set_num_threads(3)
+mt.set_num_threads(3)
+x = torch.randn(2048, 2048)
+torch.mul(x, x)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    torch.set_num_threads({threads})
+    mt.ops.swish(x)
+    names = [open(f"/proc/self/task/{{task}}/comm").read() for task in os.listdir("/proc/self/task")]
+    os._exit(0 if any(name.startswith("minitensor-") for name in names) == ({threads} > 1) else 1)
+assert os.waitpid(child, 0) == (child, 0)
+""",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_calls_from_many_threads_agree() -> None:
     run("""
 wrong = []

@@ -4,7 +4,9 @@
 mod branch;
 mod call;
 mod effect;
+mod expression;
 mod lists;
+mod loops;
 mod machine;
 mod operand;
 mod statement;
@@ -16,12 +18,12 @@ use std::collections::BTreeSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Expr, Ident, Pat, UnOp, parse_quote};
+use syn::{Block, Expr, Ident, parse_quote};
 
 use crate::ast::Elem;
 use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
 use crate::diag::{Message, error, messages};
-use crate::dtype::{DType, DTypeSet};
+use crate::dtype::DTypeSet;
 
 pub struct Lowering<'a> {
     head: &'a Head,
@@ -176,209 +178,54 @@ impl<'a> Lowering<'a> {
     }
 
     fn plain(&mut self, expr: &mut Expr) -> ValueKind {
+        let refused = |expr: &mut Expr, value: ValueKind| {
+            *expr = placeholder();
+            value
+        };
         match expr {
             Expr::Lit(lit) => match &lit.lit {
                 syn::Lit::Bool(_) => ValueKind::Flag,
                 syn::Lit::Float(_) => ValueKind::Float,
                 _ => ValueKind::Static,
             },
-            Expr::Path(path) if self.wrong_function(&path.path) => {
-                *expr = placeholder();
-                ValueKind::Data(None)
-            }
-            Expr::Path(path) if self.wrong_dimension(&path.path) => {
-                *expr = placeholder();
-                ValueKind::Static
-            }
-            Expr::Try(tried) if self.closures == 0 && self.head.returned.is_some() && !self.head.is_machine() => {
-                let at = tried.question_token;
-                self.mistake(expr, at, &messages::QUESTION_MARK, &[]);
-                ValueKind::Data(None)
-            }
+            Expr::Path(path) if self.wrong_function(&path.path) => refused(expr, ValueKind::Data(None)),
+            Expr::Path(path) if self.wrong_dimension(&path.path) => refused(expr, ValueKind::Static),
             Expr::Path(path) => self.scopes.path(&path.path, self.head),
+            Expr::Unary(unary) if self.wrong_unary(&unary.op, &unary.expr) => refused(expr, ValueKind::Data(None)),
+            Expr::Unary(_) => self.unary(expr),
             Expr::Binary(_) => self.binary(expr),
-            Expr::Unary(unary) if self.wrong_unary(&unary.op, &unary.expr) => {
-                *expr = placeholder();
-                ValueKind::Data(None)
-            }
-            Expr::Index(inner) if matches!(self.certain(&inner.index), Some(Certain::Element(_))) => {
-                if self.value(&mut inner.expr, None).is_static() {
-                    self.value(&mut inner.index, None);
-                    let (rt, table, at) = (self.rt, &inner.expr, without_parens(&inner.index));
-                    let lookup = quote_spanned!(inner.index.span()=> #rt::lookup(#at, #table.iter().as_slice()));
-                    *expr = Expr::Verbatim(lookup);
-                    return ValueKind::Data(None);
-                }
-                let at = inner.index.clone();
-                self.mistake(expr, &at, &messages::INDEXED_BY_DATA, &[&shown(&at)]);
-                ValueKind::Data(None)
-            }
-            Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => {
-                *expr = placeholder();
-                ValueKind::Data(None)
-            }
-            Expr::Unary(unary) => {
-                let value = self.value(&mut unary.expr, None);
-                if matches!(unary.op, UnOp::Neg(_)) && value.is_data() {
-                    let (rt, bare, span) = (self.rt, without_parens(&unary.expr), unary.op.span());
-                    *expr = Expr::Verbatim(quote_spanned!(span=> #rt::negative(#bare)));
-                }
-                value
-            }
-            Expr::Assign(assign) => {
-                let left = self.value(&mut assign.left, None);
-                self.assigned(&assign.left, left, &mut assign.right);
-                if left == ValueKind::Data(None) && self.head.complex.is_some() && is_literal(&assign.right) {
-                    // rustc infers whether the variable is complex.
-                    let (rt, bare) = (self.rt, &assign.right);
-                    *assign.right = Expr::Verbatim(quote_spanned!(assign.right.span()=> #rt::lit(#bare)));
-                }
-                ValueKind::Static
-            }
             Expr::Call(_) | Expr::MethodCall(_) => self.call(expr),
-            Expr::Cast(cast) => match self.value(&mut cast.expr, None) {
-                ValueKind::Data(variable) if self.head.is_machine() && is_integer(&cast.ty) => {
-                    if variable.is_some_and(|i| self.wrong_bound(cast.as_token, "as", "Real", i, "")) {
-                        *expr = placeholder();
-                        return ValueKind::Static;
-                    }
-                    let (rt, x, ty) = (self.rt, without_parens(&cast.expr), &cast.ty);
-                    let limits = quote_spanned!(cast.span()=> <#ty>::MIN as i128, <#ty>::MAX as i128);
-                    *expr = parse_quote!((#rt::truncated(#x, #limits) as #ty));
-                    ValueKind::Static
-                }
-                value if value.is_data() => {
-                    let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
-                    let message = if self.head.is_machine() { &messages::CAST_IN_CELL } else { &messages::CAST };
-                    self.mistake(expr, at, message, &[&ty]);
-                    ValueKind::Data(None)
-                }
-                _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => ValueKind::Float,
-                _ => ValueKind::Static,
-            },
-            Expr::Reference(inner) => self.value(&mut inner.expr, None),
-            Expr::Field(_) if matches!(self.certain(expr), Some(Certain::Element(_))) => {
-                let part = self.certain(expr);
-                let Expr::Field(inner) = expr else { return ValueKind::Static };
-                self.value(&mut inner.base, None);
-                if let Some(Certain::Element(i)) = part { ValueKind::Data(Some(i)) } else { ValueKind::Data(None) }
-            }
+            Expr::Index(inner) if matches!(self.certain(&inner.index), Some(Certain::Element(_))) => self.lookup(expr),
+            Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => refused(expr, ValueKind::Data(None)),
+            Expr::Index(inner) => self.index(inner),
+            Expr::Field(_) if matches!(self.certain(expr), Some(Certain::Element(_))) => self.complex_part(expr),
             Expr::Field(inner) => self.value(&mut inner.base, None),
-            Expr::Index(inner) => {
-                self.value(&mut inner.index, None);
-                match self.value(&mut inner.expr, None) {
-                    ValueKind::Many(variable) if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Data(variable),
-                    ValueKind::Floats if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Float,
-                    value => value,
-                }
-            }
+            Expr::Cast(_) => self.cast(expr),
+            Expr::Reference(inner) => self.value(&mut inner.expr, None),
+            Expr::Try(_) => self.question(expr),
+            Expr::Assign(assign) => self.assign(assign),
             Expr::Tuple(tuple) => match self.list(tuple.elems.iter_mut()) {
                 // The elements of a tuple may have different types.
                 _ if self.head.is_machine() => ValueKind::Static,
                 value => value,
             },
-            Expr::Array(array) => {
-                let value = self.list(array.elems.iter_mut());
-                if let ValueKind::Data(variable) = value {
-                    for e in &mut array.elems {
-                        let each = if is_literal(e) { ValueKind::Float } else { ValueKind::Data(None) };
-                        self.coerce_beside(e, each, variable, true);
-                    }
-                }
-                value.collected(self.head)
-            }
+            Expr::Array(array) => self.array(array),
             Expr::Repeat(array) => self.value(&mut array.expr, None).collected(self.head),
-            Expr::Let(condition)
-                if matches!(self.certain(&condition.expr), Some(Certain::Element(_) | Certain::Mask(_))) =>
-            {
-                let at = condition.let_token;
-                self.mistake(expr, at, &messages::MATCH, &[]);
-                ValueKind::Flag
+            Expr::Range(range) => {
+                let ends = [&mut range.start, &mut range.end].into_iter().flatten();
+                ends.map(|e| self.value(e, None)).fold(ValueKind::Static, ValueKind::join)
             }
-            Expr::Let(condition) => {
-                let bound = match self.value(&mut condition.expr, None) {
-                    ValueKind::Option(variable) => ValueKind::Data(variable),
-                    other => other,
-                };
-                self.scopes.bind_pattern(&condition.pat, bound, None);
-                ValueKind::Flag
-            }
+            Expr::Let(_) => self.condition(expr),
             Expr::Closure(closure) => {
                 let data = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
                 self.closure(closure, data, data);
                 ValueKind::Static
             }
-            Expr::Return(returned) if self.selected > 0 && self.closures == 0 => {
-                let at = returned.return_token;
-                self.mistake(expr, at, &messages::LEAVES_IF, &[&"return"]);
-                ValueKind::Data(None)
-            }
-            Expr::Return(returned) => {
-                if let Some(inner) = &mut returned.expr {
-                    self.value(inner, self.head.returned.as_deref());
-                }
-                ValueKind::Data(None)
-            }
-            Expr::ForLoop(each) => {
-                let end = match &*each.expr {
-                    Expr::Range(range) => range.end.as_deref().and_then(|end| self.certain(end)),
-                    _ => None,
-                };
-                if matches!(end, Some(Certain::Element(_))) {
-                    let at = each.expr.clone();
-                    self.mistake(expr, at, &messages::COUNT, &[]);
-                    return ValueKind::Static;
-                }
-                if self.wrong_list(&each.expr, &each.expr) {
-                    *expr = placeholder();
-                    return ValueKind::Static;
-                }
-                let value = self.value(&mut each.expr, None);
-                let id = self.loops;
-                self.loops += 1;
-                self.scopes.push();
-                match self.head.is_machine() {
-                    true => self.bind_item(&each.pat, &self.items(&each.expr)),
-                    false => self.scopes.bind_pattern(&each.pat, value, None),
-                }
-                self.around.push(Some(id));
-                let ending = self.ended.contains(&id).then(|| self.ending_loop(each, id));
-                if ending.is_none() {
-                    self.block(&mut each.body, None);
-                }
-                self.around.pop();
-                self.scopes.pop();
-                ending.into_iter().for_each(|ending| *expr = ending);
-                ValueKind::Static
-            }
-            Expr::While(each) => {
-                self.scopes.push();
-                let written = each.cond.clone();
-                let condition = self.value(&mut each.cond, None);
-                self.around.push(None);
-                self.block(&mut each.body, None);
-                self.around.pop();
-                self.scopes.pop();
-                if condition.is_data() && !self.head.is_machine() {
-                    let (at, condition) = (each.while_token, shown(&written));
-                    self.mistake(expr, at, &messages::WHILE, &[&condition]);
-                }
-                ValueKind::Static
-            }
-            Expr::Loop(each) => {
-                self.around.push(None);
-                self.block(&mut each.body, None);
-                self.around.pop();
-                ValueKind::Static
-            }
-            Expr::Range(range) => {
-                let ends = [&mut range.start, &mut range.end].into_iter().flatten();
-                ends.map(|e| self.value(e, None)).fold(ValueKind::Static, ValueKind::join)
-            }
-            Expr::Macro(mac) if self.wrong_macro(&mac.mac) => {
-                *expr = placeholder();
-                ValueKind::Data(None)
-            }
+            Expr::Return(_) => self.returned(expr),
+            Expr::ForLoop(_) => self.for_loop(expr),
+            Expr::While(_) => self.while_loop(expr),
+            Expr::Loop(each) => self.endless_loop(each),
+            Expr::Macro(mac) if self.wrong_macro(&mac.mac) => refused(expr, ValueKind::Data(None)),
             Expr::Macro(mac) if mac.mac.path.is_ident("matches") => ValueKind::Flag,
             Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
                 statement::in_vec(mac, |array| self.value(array, None)).unwrap_or(ValueKind::Static)
@@ -386,89 +233,11 @@ impl<'a> Lowering<'a> {
             _ => ValueKind::Static,
         }
     }
-
-    /// A closure whose last parameter is such an item, and the one before it such a total.
-    fn closure(&mut self, closure: &mut syn::ExprClosure, total: ValueKind, item: ValueKind) {
-        self.scopes.push();
-        let last = closure.inputs.len().saturating_sub(1);
-        for (k, pattern) in closure.inputs.iter().enumerate() {
-            let own = match pattern {
-                Pat::Type(typed) => self.annotation(&typed.ty),
-                _ => None,
-            };
-            let value = match own {
-                Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
-                _ if k == last => item,
-                _ => total,
-            };
-            self.scopes.bind_pattern(pattern, value, None);
-        }
-        self.closures += 1;
-        let around = std::mem::take(&mut self.around);
-        self.value(&mut closure.body, None);
-        self.around = around;
-        self.closures -= 1;
-        self.scopes.pop();
-    }
-
-    fn list<'e>(&mut self, elems: impl Iterator<Item = &'e mut Expr>) -> ValueKind {
-        elems.map(|e| self.value(e, None)).reduce(ValueKind::join).unwrap_or(ValueKind::Static)
-    }
-
-    /// The right side of an assignment to `left`.
-    fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
-        if let Expr::Path(path) = place {
-            self.unset.retain(|name| !path.path.is_ident(name));
-        }
-        let is_real = matches!(left, ValueKind::Data(Some(i)) if !self.head.is_complex(i)) || left.is_static();
-        if is_real
-            && let Some(Certain::Element(i)) = self.certain(right)
-            && self.head.is_complex(i)
-        {
-            let (at, place, ty) = (right.clone(), shown(place), self.head.spelled(i));
-            return self.mistake(right, &at, &messages::COMPLEX_ASSIGNED, &[&shown(&at), &place, &place, &ty]);
-        }
-        // An array of literals becomes one of data only if data is certain.
-        let is_promoted = match place {
-            Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
-            _ => true,
-        };
-        let want = match left {
-            // Masks and elements cannot be distinguished here. A literal decides.
-            ValueKind::Data(Some(_)) if matches!(self.certain(right), Some(Certain::Mask(_))) => None,
-            ValueKind::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
-            _ => None,
-        };
-        let right = self.value(right, want.as_ref().map(std::slice::from_ref));
-        if left.is_static()
-            && right.is_data()
-            && is_promoted
-            && let Expr::Path(path) = indexed(place)
-            && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
-        {
-            self.promoted.insert(id);
-        }
-    }
 }
 
 /// The replacement of a wrong expression: it has any type.
 fn placeholder() -> Expr {
     parse_quote!({ ::core::unimplemented!() })
-}
-
-/// `usize`, `i64`
-fn is_integer(ty: &syn::Type) -> bool {
-    let name = ty.to_token_stream().to_string();
-    matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
-}
-
-/// `s` of `s[0]`, but not of `s.a[0]`
-fn indexed(place: &Expr) -> &Expr {
-    if let Expr::Index(inner) = place { indexed(&inner.expr) } else { place }
-}
-
-fn is_flag(expr: &Expr) -> bool {
-    matches!(expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Bool(_)))
 }
 
 fn is_literal(expr: &Expr) -> bool {

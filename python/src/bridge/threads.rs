@@ -21,8 +21,8 @@ struct PyTorch {
     tensors: &'static ExchangeApi,
     parallel_for: ParallelFor,
     num_threads: NumThreads,
-    /// The process that has the threads. In a child that was forked, PyTorch would wait for them forever.
-    process: u32,
+    /// The process that has the threads, if any has. In a child that was forked, PyTorch would wait for them forever.
+    process: Option<u32>,
 }
 
 static PYTORCH: OnceLock<PyTorch> = OnceLock::new();
@@ -47,7 +47,7 @@ fn run(n: usize, f: Closure<'_>) -> bool {
         f(0);
         return true;
     }
-    if pytorch.process != std::process::id() {
+    if pytorch.process != Some(std::process::id()) {
         return false;
     }
     let context = (&raw const f).cast_mut().cast::<c_void>();
@@ -56,9 +56,10 @@ fn run(n: usize, f: Closure<'_>) -> bool {
     true
 }
 
-/// Makes PyTorch's threads known, by its class of tensors and the addresses of `torch_parallel_for` and `torch_get_num_threads`.
+/// Makes PyTorch's threads known, by its class of tensors and the addresses of `torch_parallel_for` and `torch_get_num_threads`. `are_here`
+/// is whether this process may have such threads.
 #[pyfunction]
-fn _set_threads_of_pytorch(class: &Bound<'_, PyType>, parallel_for: usize, num_threads: usize) {
+fn _set_threads_of_pytorch(class: &Bound<'_, PyType>, parallel_for: usize, num_threads: usize, are_here: bool) {
     let Some(tensors) = ExchangeApi::of(class) else { return };
     // SAFETY: the addresses are those of the functions, which are never unloaded.
     let (parallel_for, num_threads) = unsafe {
@@ -67,7 +68,8 @@ fn _set_threads_of_pytorch(class: &Bound<'_, PyType>, parallel_for: usize, num_t
             std::mem::transmute::<*const c_void, NumThreads>(num_threads as *const c_void),
         )
     };
-    let _ = PYTORCH.set(PyTorch { tensors, parallel_for, num_threads, process: std::process::id() });
+    let process = are_here.then(std::process::id);
+    let _ = PYTORCH.set(PyTorch { tensors, parallel_for, num_threads, process });
 }
 
 pub fn install(m: &Bound<'_, PyModule>) -> crate::error::Result<()> {

@@ -92,20 +92,18 @@ pub fn run(
     }
     let batch = merged(&batch, &mut operands);
     let together = together.unwrap_or_else(|| (BREATH / work).max(1));
+    let (kernel, is_of_columns) = (choice.kernel(), choice.is_of_columns);
     let failure = Mutex::new(None);
-    if let Some(kernel) = choice.kernel() {
-        parallel_for(cells, grain, |range| {
-            if failure.lock().is_ok_and(|f| f.is_some()) {
-                return;
-            }
-            let (part, is_of_columns) = (range.start / grain, choice.is_of_columns);
-            let cells = Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together };
-            if let Err(error) = cells.run(range) {
-                let error = error.context(format!("op '{}'", op.name));
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            }
-        });
-    }
+    parallel_for(cells, grain, |range| {
+        if failure.lock().is_ok_and(|f| f.is_some()) {
+            return;
+        }
+        let part = range.start / grain;
+        let cells = Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together };
+        if let Err(error) = cells.run(range) {
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
+        }
+    });
     if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }

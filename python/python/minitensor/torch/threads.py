@@ -24,4 +24,15 @@ def share() -> None:
         functions = [library.torch_parallel_for, library.torch_get_num_threads]
     except (OSError, AttributeError):
         return
-    _set_threads_of_pytorch(torch.Tensor, *[ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions])
+    parallel_for, num_threads = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions)
+    _set_threads_of_pytorch(torch.Tensor, parallel_for, num_threads, not is_fork())
+
+
+def is_fork() -> bool:
+    """Whether the process is a copy of another one, whose threads it lacks, on Linux."""
+    try:
+        stat = Path("/proc/self/stat").read_text()
+    except OSError:
+        return False
+    # The seventh field after the name of the program has the flags of the process: PF_FORKNOEXEC.
+    return bool(int(stat.rpartition(")")[2].split()[6]) & 0x40)

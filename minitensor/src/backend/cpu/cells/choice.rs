@@ -41,11 +41,9 @@ pub struct Traits<'t, 'a> {
     pub is_table: bool,
 }
 
-/// What computes the cells.
+/// What computes the cells, and how it takes them.
 pub struct Choice<'a> {
-    /// The program over rows. Without it, `compiled` computes them.
-    rows: Option<Arc<RowKernel>>,
-    compiled: Option<Kernel<'a, CellKernel>>,
+    means: Means<'a>,
     dtype: DType,
     /// The plan that takes half floats as they are in memory.
     stored: Option<Arc<RowPlan>>,
@@ -53,6 +51,12 @@ pub struct Choice<'a> {
     is_side_by_side: bool,
     /// Whether the kernel gets packed cells as the columns of tables.
     pub is_of_columns: bool,
+}
+
+/// What computes the cells.
+enum Means<'a> {
+    Program(Arc<RowKernel>),
+    Compiled(Kernel<'a, CellKernel>),
 }
 
 impl<'a> Traits<'_, 'a> {
@@ -159,29 +163,37 @@ impl<'a> Traits<'_, 'a> {
         let assembled = self.assembled();
         let is_of_columns = self.takes_columns && self.is_beside() && !self.is_table && assembled.is_none();
         let is_side_by_side = assembled.as_ref().is_some_and(|(_, is_side_by_side)| *is_side_by_side);
-        let (rows, compiled) = match (assembled, self.of_halves, self.found) {
-            (Some((rows, _)), ..) => (Some(rows), None),
-            (None, Some(of_halves), _) => (None, Some(of_halves)),
-            (None, None, Some(Kernels::Rows(programs))) => (Some(self.program(programs)?), None),
-            (None, None, found) => (None, found.and_then(|kernels| kernels.cell(self.compute))),
+        let means = match (assembled, self.of_halves, self.found) {
+            (Some((rows, _)), ..) => Means::Program(rows),
+            (None, Some(of_halves), _) => Means::Compiled(of_halves),
+            (None, None, Some(Kernels::Rows(programs))) => Means::Program(self.program(programs)?),
+            (None, None, found) => match found.and_then(|kernels| kernels.cell(self.compute)) {
+                Some(compiled) => Means::Compiled(compiled),
+                None => return Err(self.no_kernel()),
+            },
         };
-        if rows.is_none() && compiled.is_none() {
-            let names: Vec<_> = self.compute.iter().map(|d| d.name()).collect();
-            let name = &self.call.op.name;
-            return Err(Error::type_(format!("op '{name}' has no kernel for {}", names.join(" with "))));
-        }
-        let takes_half_rows = rows.is_some() && self.has_half_rows() && !is_side_by_side;
+        let takes_half_rows = matches!(means, Means::Program(_)) && self.has_half_rows() && !is_side_by_side;
         let dtype = self.dtype();
-        Ok(Choice { rows, compiled, dtype, stored: None, takes_half_rows, is_side_by_side, is_of_columns })
+        Ok(Choice { means, dtype, stored: None, takes_half_rows, is_side_by_side, is_of_columns })
+    }
+
+    #[cold]
+    fn no_kernel(&self) -> Error {
+        let (name, dtypes): (_, Vec<_>) = (&self.call.op.name, self.compute.iter().map(|d| d.name()).collect());
+        Error::type_(format!("op '{name}' has no kernel for {}", dtypes.join(" with ")))
     }
 }
 
 impl Choice<'_> {
-    pub fn kernel(&self) -> Option<Kernel<'_, CellKernel>> {
-        match &self.rows {
-            Some(rows) => Some(Kernel::Rows(rows, self.dtype, self.stored.as_deref())),
-            None => self.compiled,
+    pub fn kernel(&self) -> Kernel<'_, CellKernel> {
+        match &self.means {
+            Means::Program(rows) => Kernel::Rows(rows, self.dtype, self.stored.as_deref()),
+            Means::Compiled(kernel) => *kernel,
         }
+    }
+
+    fn rows(&self) -> Option<&RowKernel> {
+        if let Means::Program(rows) = &self.means { Some(rows) } else { None }
     }
 
     /// Makes the operands those that the kernel takes.
@@ -191,7 +203,7 @@ impl Choice<'_> {
             *operand = operand.take().map(|operand| match input.dtype {
                 DTypeRule::Fixed(DType::Bool) => operand.of_bools(),
                 // A program computes integers as numbers.
-                DTypeRule::Fixed(_) if self.rows.is_some() && input.core == Core::Slice => {
+                DTypeRule::Fixed(_) if self.rows().is_some() && input.core == Core::Slice => {
                     operand.computed_in(self.dtype)
                 }
                 _ => operand,
@@ -199,7 +211,7 @@ impl Choice<'_> {
         }
         for (output, operand) in call.op.outputs.iter().zip(outputs) {
             *operand = operand.take().map(|operand| match output.dtype {
-                DTypeRule::Fixed(stored) if self.rows.is_some() && stored != DType::Bool => {
+                DTypeRule::Fixed(stored) if self.rows().is_some() && stored != DType::Bool => {
                     operand.computed_in(self.dtype)
                 }
                 _ => operand,
@@ -212,7 +224,7 @@ impl Choice<'_> {
             let numbers = operands.iter_mut().flatten().filter(|o| o.sizes.is_empty() && o.step() != 1);
             numbers.for_each(|o| o.packed = true);
         }
-        let rows = self.rows.as_ref().filter(|_| self.takes_half_rows);
+        let rows = self.rows().filter(|_| self.takes_half_rows);
         self.stored = rows.and_then(|rows| in_place(rows, operands));
     }
 }

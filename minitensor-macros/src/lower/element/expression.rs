@@ -1,0 +1,217 @@
+//! Expressions of Rust that hold elements.
+
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprIndex, Pat, UnOp, parse_quote};
+
+use super::{Lowering, is_literal, placeholder, shown, without_parens};
+use crate::ast::Elem;
+use crate::body::{Certain, ValueKind};
+use crate::diag::messages;
+use crate::dtype::{DType, DTypeSet};
+
+impl Lowering<'_> {
+    pub fn unary(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Unary(unary) = expr else { return ValueKind::Static };
+        let value = self.value(&mut unary.expr, None);
+        if matches!(unary.op, UnOp::Neg(_)) && value.is_data() {
+            let (rt, bare, span) = (self.rt, without_parens(&unary.expr), unary.op.span());
+            *expr = Expr::Verbatim(quote_spanned!(span=> #rt::negative(#bare)));
+        }
+        value
+    }
+
+    /// `table[x]`: an element of a table at an index that is data.
+    pub fn lookup(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Index(inner) = expr else { return ValueKind::Static };
+        if self.value(&mut inner.expr, None).is_static() {
+            self.value(&mut inner.index, None);
+            let (rt, table, at) = (self.rt, &inner.expr, without_parens(&inner.index));
+            let lookup = quote_spanned!(inner.index.span()=> #rt::lookup(#at, #table.iter().as_slice()));
+            *expr = Expr::Verbatim(lookup);
+            return ValueKind::Data(None);
+        }
+        let at = inner.index.clone();
+        self.mistake(expr, &at, &messages::INDEXED_BY_DATA, &[&shown(&at)]);
+        ValueKind::Data(None)
+    }
+
+    pub fn index(&mut self, inner: &mut ExprIndex) -> ValueKind {
+        self.value(&mut inner.index, None);
+        match self.value(&mut inner.expr, None) {
+            ValueKind::Many(variable) if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Data(variable),
+            ValueKind::Floats if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Float,
+            value => value,
+        }
+    }
+
+    /// `z.re`.
+    pub fn complex_part(&mut self, expr: &mut Expr) -> ValueKind {
+        let part = self.certain(expr);
+        let Expr::Field(inner) = expr else { return ValueKind::Static };
+        self.value(&mut inner.base, None);
+        if let Some(Certain::Element(i)) = part { ValueKind::Data(Some(i)) } else { ValueKind::Data(None) }
+    }
+
+    pub fn cast(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Cast(cast) = expr else { return ValueKind::Static };
+        match self.value(&mut cast.expr, None) {
+            ValueKind::Data(variable) if self.head.is_machine() && is_integer(&cast.ty) => {
+                if variable.is_some_and(|i| self.wrong_bound(cast.as_token, "as", "Real", i, "")) {
+                    *expr = placeholder();
+                    return ValueKind::Static;
+                }
+                let (rt, x, ty) = (self.rt, without_parens(&cast.expr), &cast.ty);
+                let limits = quote_spanned!(cast.span()=> <#ty>::MIN as i128, <#ty>::MAX as i128);
+                *expr = parse_quote!((#rt::truncated(#x, #limits) as #ty));
+                ValueKind::Static
+            }
+            value if value.is_data() => {
+                let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
+                let message = if self.head.is_machine() { &messages::CAST_IN_CELL } else { &messages::CAST };
+                self.mistake(expr, at, message, &[&ty]);
+                ValueKind::Data(None)
+            }
+            _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => ValueKind::Float,
+            _ => ValueKind::Static,
+        }
+    }
+
+    /// `x?`.
+    pub fn question(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Try(tried) = expr else { return ValueKind::Static };
+        if self.closures > 0 || self.head.returned.is_none() || self.head.is_machine() {
+            return ValueKind::Static;
+        }
+        let at = tried.question_token;
+        self.mistake(expr, at, &messages::QUESTION_MARK, &[]);
+        ValueKind::Data(None)
+    }
+
+    pub fn array(&mut self, array: &mut ExprArray) -> ValueKind {
+        let value = self.list(array.elems.iter_mut());
+        if let ValueKind::Data(variable) = value {
+            for e in &mut array.elems {
+                let each = if is_literal(e) { ValueKind::Float } else { ValueKind::Data(None) };
+                self.coerce_beside(e, each, variable, true);
+            }
+        }
+        value.collected(self.head)
+    }
+
+    pub fn list<'e>(&mut self, elems: impl Iterator<Item = &'e mut Expr>) -> ValueKind {
+        elems.map(|e| self.value(e, None)).reduce(ValueKind::join).unwrap_or(ValueKind::Static)
+    }
+
+    /// `let pattern = value` as a condition.
+    pub fn condition(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Let(condition) = expr else { return ValueKind::Flag };
+        if matches!(self.certain(&condition.expr), Some(Certain::Element(_) | Certain::Mask(_))) {
+            let at = condition.let_token;
+            self.mistake(expr, at, &messages::MATCH, &[]);
+            return ValueKind::Flag;
+        }
+        let bound = match self.value(&mut condition.expr, None) {
+            ValueKind::Option(variable) => ValueKind::Data(variable),
+            other => other,
+        };
+        self.scopes.bind_pattern(&condition.pat, bound, None);
+        ValueKind::Flag
+    }
+
+    pub fn returned(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Return(returned) = expr else { return ValueKind::Static };
+        if self.selected > 0 && self.closures == 0 {
+            let at = returned.return_token;
+            self.mistake(expr, at, &messages::LEAVES_IF, &[&"return"]);
+        } else if let Some(inner) = &mut returned.expr {
+            self.value(inner, self.head.returned.as_deref());
+        }
+        ValueKind::Data(None)
+    }
+
+    /// A closure whose last parameter is such an item, and the one before it such a total.
+    pub fn closure(&mut self, closure: &mut ExprClosure, total: ValueKind, item: ValueKind) {
+        self.scopes.push();
+        let last = closure.inputs.len().saturating_sub(1);
+        for (k, pattern) in closure.inputs.iter().enumerate() {
+            let own = match pattern {
+                Pat::Type(typed) => self.annotation(&typed.ty),
+                _ => None,
+            };
+            let value = match own {
+                Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
+                _ if k == last => item,
+                _ => total,
+            };
+            self.scopes.bind_pattern(pattern, value, None);
+        }
+        self.closures += 1;
+        let around = std::mem::take(&mut self.around);
+        self.value(&mut closure.body, None);
+        self.around = around;
+        self.closures -= 1;
+        self.scopes.pop();
+    }
+
+    pub fn assign(&mut self, assign: &mut ExprAssign) -> ValueKind {
+        let left = self.value(&mut assign.left, None);
+        self.assigned(&assign.left, left, &mut assign.right);
+        if left == ValueKind::Data(None) && self.head.complex.is_some() && is_literal(&assign.right) {
+            // rustc infers whether the variable is complex.
+            let (rt, bare) = (self.rt, &assign.right);
+            *assign.right = Expr::Verbatim(quote_spanned!(assign.right.span()=> #rt::lit(#bare)));
+        }
+        ValueKind::Static
+    }
+
+    /// The right side of an assignment to `left`.
+    pub fn assigned(&mut self, place: &Expr, left: ValueKind, right: &mut Expr) {
+        if let Expr::Path(path) = place {
+            self.unset.retain(|name| !path.path.is_ident(name));
+        }
+        let is_real = matches!(left, ValueKind::Data(Some(i)) if !self.head.is_complex(i)) || left.is_static();
+        if is_real
+            && let Some(Certain::Element(i)) = self.certain(right)
+            && self.head.is_complex(i)
+        {
+            let (at, place, ty) = (right.clone(), shown(place), self.head.spelled(i));
+            return self.mistake(right, &at, &messages::COMPLEX_ASSIGNED, &[&shown(&at), &place, &place, &ty]);
+        }
+        // An array of literals becomes one of data only if data is certain.
+        let is_promoted = match place {
+            Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
+            _ => true,
+        };
+        let want = match left {
+            // Masks and elements cannot be distinguished here. A literal decides.
+            ValueKind::Data(Some(_)) if matches!(self.certain(right), Some(Certain::Mask(_))) => None,
+            ValueKind::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
+            _ => None,
+        };
+        let right = self.value(right, want.as_ref().map(std::slice::from_ref));
+        if left.is_static()
+            && right.is_data()
+            && is_promoted
+            && let Expr::Path(path) = indexed(place)
+            && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
+        {
+            self.promoted.insert(id);
+        }
+    }
+}
+
+/// `usize`, `i64`
+fn is_integer(ty: &syn::Type) -> bool {
+    let name = ty.to_token_stream().to_string();
+    matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
+}
+
+/// `s` of `s[0]`, but not of `s.a[0]`
+fn indexed(place: &Expr) -> &Expr {
+    if let Expr::Index(inner) = place { indexed(&inner.expr) } else { place }
+}
+
+fn is_flag(expr: &Expr) -> bool {
+    matches!(expr, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Bool(_)))
+}
