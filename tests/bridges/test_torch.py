@@ -422,6 +422,16 @@ def test_a_forked_worker_calls_ops():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+def test_results_keep_their_names_with_a_gradient():
+    x = torch.randn(4, 5)
+    for op in (mtt.topk, mt.ops.topk):
+        plain, recorded = op(x, 2), op(x.clone().requires_grad_(), 2)
+        assert type(plain) is type(recorded)
+        assert recorded._fields == ("values", "indices") and torch.equal(recorded.values, plain.values)
+        recorded.values.sum().backward()
+        assert torch.func.vmap(lambda row, op=op: op(row, 2))(x).indices.shape == (4, 2)
+
+
 def test_the_import_without_pytorch_says_what_to_install():
     code = "import sys; sys.modules['torch'] = None\nimport minitensor.torch"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -99,6 +99,35 @@ def batch_gradient(op: Op) -> Rule:
         return one_by_one(info, in_dims, op.gradient_op, args)
 
     return rule
+
+
+class Info(NamedTuple):
+    """What the rule of an op is told of a batch."""
+
+    batch_size: int
+
+
+def within_autograd(rule: Rule, *args: Any) -> Any:
+    """The kernel for the batches of `torch.autograd`: of cotangents with `is_grads_batched`, and with `vectorize`."""
+    level = torch._C._vmapmode_increment_nesting() - 1
+    torch._C._vmapmode_decrement_nesting()
+    sizes = []
+
+    def physical(arg: Any) -> tuple[Any, Any]:
+        if isinstance(arg, list | tuple):
+            found = [physical(a) for a in arg]
+            return [a for a, _ in found], [dim for _, dim in found]
+        if not isinstance(arg, torch.Tensor) or not torch._C._functorch.is_legacy_batchedtensor(arg):
+            return arg, None
+        tensor = torch._remove_batch_dim(arg, level, 1, 0)
+        sizes.append(tensor.shape[0])
+        return tensor, 0
+
+    found = [physical(arg) for arg in args]
+    result, dims = rule(Info(max(sizes, default=1)), tuple(dim for _, dim in found), *(arg for arg, _ in found))
+    if isinstance(result, torch.Tensor):
+        return torch._add_batch_dim(result, dims, level)
+    return type(result)(torch._add_batch_dim(t, dim, level) for t, dim in zip(result, dims, strict=True))
 
 
 def one_by_one(info: Any, in_dims: tuple[Any, ...], call: Callable[..., Any], args: tuple[Any, ...]) -> Any:

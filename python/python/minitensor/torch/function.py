@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from .._minitensor import _result_class
 from .definition import Definition, in_schema, literal
 from .plain import are_plain, is_observed, need_gradient
 from .recording import recorded_directly
@@ -39,6 +40,9 @@ def make_function(op: Op) -> Callable[..., Any]:
     is_recorded = is_simple and is_differentiable and not definition.gives_list
     recorded = recorded_directly(op) if is_recorded else None
     with_tensors = make_numbers(definition)
+    has_names = len(definition.outputs) > 1 and not definition.gives_list
+    # PyTorch keeps no classes of tuples.
+    named = _result_class(definition.name) if has_names else None
     signature = make_signature(op)
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
 
@@ -51,11 +55,14 @@ def make_function(op: Op) -> Callable[..., Any]:
                 if not need_gradient(tensors):
                     return direct(*args, **kwargs)
                 if recorded is not None:
-                    if not (kwargs or len(args) > count or needs_attributes):
-                        return recorded(defaults, *args)
-                    args = bind(args, kwargs)
-                    return recorded(definition.attributes(args), *args[:count])
-        return dispatch(bind(args, kwargs))
+                    attributes = defaults
+                    if kwargs or len(args) > count or needs_attributes:
+                        args = bind(args, kwargs)
+                        attributes = definition.attributes(args)
+                    found = recorded(attributes, *args[:count])
+                    return found if named is None else named(*found)
+        found = dispatch(bind(args, kwargs))
+        return found if named is None or _is_compiling() else named(*found)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         # As `signature.bind`, which PyTorch before 2.8 does not compile.

@@ -102,6 +102,7 @@ class Op:
         torch.library.register_fake(qualified, fake, lib=self.library)
         if self.definition.mutated is None:
             torch.library.register_vmap(qualified, batch, lib=self.library)
+            self.library.impl(name, functools.partial(batching.within_autograd, batch), "Batched")
         op = getattr(getattr(torch.ops, self.library.ns), name).default
         if self.definition.has_program and self.definition.mutated is None:
             self.decompositions[op] = decomposition

@@ -22,6 +22,7 @@ _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _tracing = torch._C._get_tracing_state
 _strided = torch.strided
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
 
 
 def is_observed() -> bool:
@@ -55,6 +56,6 @@ def are_plain(tensors: Iterable[Tensor | None]) -> bool:
             return False
         if not (t.is_cpu or (t.is_cuda and _has_cuda())):
             return False
-        if t.is_neg() or t.is_conj():
+        if t.is_neg() or t.is_conj() or _is_batched(t):
             return False
     return True
