@@ -11,29 +11,34 @@ lends_threads = pytest.mark.skipif(
     torch.__version__ < torch.torch_version.TorchVersion("2.10"), reason="PyTorch before 2.10 lends no threads"
 )
 
-START = """
+#: Before the bridge is imported.
+BEFORE = """
 import os, pathlib, signal, threading
-import numpy as np
-import minitensor as mt, minitensor.torch as ops, torch
+import minitensor as mt, torch
 mt.set_num_threads(3)
 torch.set_num_threads(3)
 x = torch.randn(2048, 2048)
-reference = torch.nn.functional.silu(x.double())
-
-def threads():
-    return {p.read_text().strip() for p in pathlib.Path("/proc/self/task").glob("*/comm")}
 
 def has_workers():
-    return any(name.startswith("minitensor-") for name in threads())
+    names = [p.read_text() for p in pathlib.Path("/proc/self/task").glob("*/comm")]
+    return any(name.startswith("minitensor-") for name in names)
+"""
+START = (
+    BEFORE
+    + """
+import numpy as np
+import minitensor.torch as ops
+reference = torch.nn.functional.silu(x.double())
 
 def is_right(y):
     return torch.allclose(y.double(), reference, rtol=1e-6, atol=1e-30)
 """
+)
 
 
-def run(code: str) -> None:
+def run(code: str, start: str = START) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", START + code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", start + code], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
 
@@ -70,32 +75,17 @@ assert os.waitpid(child, 0) == (child, 0)
 @is_linux
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_forked_child_may_import_the_bridge_first(threads: int) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"""
-import os, signal, torch, minitensor as mt
-torch.set_num_threads(3)
-mt.set_num_threads(3)
-x = torch.randn(2048, 2048)
+    code = f"""
 torch.mul(x, x)
 child = os.fork()
 if child == 0:
     signal.alarm(60)
     torch.set_num_threads({threads})
     mt.ops.swish(x)
-    names = [open(f"/proc/self/task/{{task}}/comm").read() for task in os.listdir("/proc/self/task")]
-    os._exit(0 if any(name.startswith("minitensor-") for name in names) == ({threads} > 1) else 1)
+    os._exit(0 if has_workers() == ({threads} > 1) else 1)
 assert os.waitpid(child, 0) == (child, 0)
-""",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+"""
+    run(code, start=BEFORE)
 
 
 def test_calls_from_many_threads_agree() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of control flow share."""
+"""Helpers of the tests of control flow."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def assert_close(got, expected, rtol=1e-5):
 
 
 def assert_same(f, *calls, graphs=1):
-    """One graph gives what the function gives, for all arguments in any order."""
+    """The results of one graph are those of the function, for all arguments in any order."""
     jitted = mt.jit(f)
     for args in (*calls, *reversed(calls), *calls):
         assert_close(arrays(jitted(*args)), arrays(f(*args)))

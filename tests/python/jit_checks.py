@@ -1,4 +1,4 @@
-"""What the tests of `mt.jit` share."""
+"""Helpers of the tests of `mt.jit`."""
 
 import numpy as np
 
@@ -31,3 +31,13 @@ def assert_same(f, *calls, graphs=None):
 
 def randn(*shape, **options):
     return mt.Tensor(np.random.default_rng(len(shape) + sum(shape)).standard_normal(shape).astype("float32"), **options)
+
+
+def in_place(x):
+    """Changes parts and a transpose of a tensor, which other results share."""
+    y = x * 2
+    y[1:] += x[:-1]
+    y.T[0] *= 3
+    z = y + 1
+    y[0, 0] = 7
+    return y, z, y.sum(axis=0)

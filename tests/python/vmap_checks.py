@@ -1,6 +1,7 @@
-"""What the tests of `mt.vmap` share."""
+"""Helpers of the tests of `mt.vmap`."""
 
 import numpy as np
+from jit_checks import in_place
 
 import minitensor as mt
 
@@ -37,7 +38,7 @@ def assert_close(got, expected):
 
 
 def assert_same(f, *args, in_axes=0):
-    """`vmap` gives what a loop gives: the results, and the gradients of all arguments."""
+    """The results of `vmap` are those of a loop, and so are the gradients of all arguments."""
     assert_close(mt.vmap(f, in_axes=in_axes)(*args), looped(f, *args, in_axes=in_axes))
     leaves = [t.detach().requires_grad_() if t.dtype in (mt.float32, mt.float64) else t for t in args]
     floats = [t for t in leaves if t.requires_grad]
@@ -57,15 +58,6 @@ def assert_same(f, *args, in_axes=0):
         assert "in place" in str(error)
         return
     assert_close(gradients(mt.vmap(f, in_axes=in_axes)(*leaves)), expected)
-
-
-def in_place(x):
-    y = x * 2
-    y[1:] += x[:-1]
-    y.T[0] *= 3
-    z = y + 1
-    y[0, 0] = 7
-    return y, z, y.sum(axis=0)
 
 
 def a_constant_that_changes(x):

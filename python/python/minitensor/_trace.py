@@ -54,7 +54,7 @@ class Trace:
 
     @property
     def kind(self) -> str:
-        """What the op computes."""
+        """Whether it is a row op or an element op, in words for errors."""
         return "a row" if self.is_of_rows else "an element"
 
     def add(self, *node: Any) -> Element:

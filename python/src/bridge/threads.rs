@@ -60,14 +60,14 @@ fn run(n: usize, f: Closure<'_>) -> bool {
 /// is whether this process may have such threads.
 #[pyfunction]
 fn _set_threads_of_pytorch(class: &Bound<'_, PyType>, parallel_for: usize, num_threads: usize, are_here: bool) {
-    let Some(tensors) = ExchangeApi::of(class) else { return };
-    // SAFETY: the addresses are those of the functions, which are never unloaded.
-    let (parallel_for, num_threads) = unsafe {
+    // SAFETY: the addresses are those of the functions, which are never unloaded, or 0.
+    let functions = unsafe {
         (
-            std::mem::transmute::<*const c_void, ParallelFor>(parallel_for as *const c_void),
-            std::mem::transmute::<*const c_void, NumThreads>(num_threads as *const c_void),
+            std::mem::transmute::<*const c_void, Option<ParallelFor>>(parallel_for as *const c_void),
+            std::mem::transmute::<*const c_void, Option<NumThreads>>(num_threads as *const c_void),
         )
     };
+    let (Some(tensors), (Some(parallel_for), Some(num_threads))) = (ExchangeApi::of(class), functions) else { return };
     let process = are_here.then(std::process::id);
     let _ = PYTORCH.set(PyTorch { tensors, parallel_for, num_threads, process });
 }

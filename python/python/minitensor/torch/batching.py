@@ -102,7 +102,7 @@ def batch_gradient(op: Op) -> Rule:
 
 
 class Info(NamedTuple):
-    """What the rule of an op is told of a batch."""
+    """The size of a batch, for a rule."""
 
     batch_size: int
 

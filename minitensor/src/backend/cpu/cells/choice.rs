@@ -95,9 +95,9 @@ impl<'a> Traits<'_, 'a> {
         self.of_halves.is_none() && !self.is_table && self.cells() * self.row() >= FEWEST_STORED
     }
 
-    fn may_reduce(&self) -> bool {
-        let is_reduced = self.call.op.outputs.iter().all(|output| output.core == Core::Scalar);
-        self.is_large() && is_reduced && !self.given().any(|o| o.packed)
+    /// Whether each result is one number for a row, and rows are read where they are.
+    fn is_reduction(&self) -> bool {
+        self.call.op.outputs.iter().all(|output| output.core == Core::Scalar) && !self.given().any(|o| o.packed)
     }
 
     fn are_short(&self) -> bool {
@@ -131,17 +131,18 @@ impl<'a> Traits<'_, 'a> {
     }
 
     /// The program over rows if its machine code computes the cells, and whether it computes rows side by side.
-    fn assembled(&self) -> Option<(Arc<RowKernel>, bool)> {
-        let (dtype, row, is_beside, may_reduce) = (self.dtype(), self.row(), self.is_beside(), self.may_reduce());
+    fn assembled(&self, is_beside: bool, has_half_rows: bool) -> Option<(Arc<RowKernel>, bool)> {
+        let (dtype, row, is_large) = (self.dtype(), self.row(), self.is_large());
+        let may_reduce = is_large && self.is_reduction();
         let rows = LazyCell::new(|| self.row_kernel());
         // Machine code computes short rows as a whole.
-        let are_whole = (self.is_of_rows() && self.is_large() || may_reduce)
+        let are_whole = (self.is_of_rows() && is_large || may_reduce)
             && !is_beside
             && rows.as_ref().is_some_and(|rows| rows.has_whole_rows(dtype, row, self.cells()));
         let is_side_by_side = is_beside || self.is_wide() && !are_whole && self.are_short();
         let is_special =
-            self.of_halves.is_none() && !self.is_table && (is_side_by_side || self.are_few() || self.has_half_rows());
-        let may_be_faster = self.is_large() && self.is_of_rows() && !self.has_sums;
+            self.of_halves.is_none() && !self.is_table && (is_side_by_side || self.are_few() || has_half_rows);
+        let may_be_faster = is_large && self.is_of_rows() && !self.has_sums;
         if !(is_special || may_be_faster || may_reduce || are_whole) {
             return None;
         }
@@ -160,8 +161,9 @@ impl<'a> Traits<'_, 'a> {
     /// # Errors
     /// If the op has no kernel for the dtypes.
     pub fn choose(&self) -> Result<Choice<'a>> {
-        let assembled = self.assembled();
-        let is_of_columns = self.takes_columns && self.is_beside() && !self.is_table && assembled.is_none();
+        let (is_beside, has_half_rows) = (self.is_beside(), self.has_half_rows());
+        let assembled = self.assembled(is_beside, has_half_rows);
+        let is_of_columns = self.takes_columns && is_beside && !self.is_table && assembled.is_none();
         let is_side_by_side = assembled.as_ref().is_some_and(|(_, is_side_by_side)| *is_side_by_side);
         let means = match (assembled, self.of_halves, self.found) {
             (Some((rows, _)), ..) => Means::Program(rows),
@@ -172,7 +174,7 @@ impl<'a> Traits<'_, 'a> {
                 None => return Err(self.no_kernel()),
             },
         };
-        let takes_half_rows = matches!(means, Means::Program(_)) && self.has_half_rows() && !is_side_by_side;
+        let takes_half_rows = matches!(means, Means::Program(_)) && has_half_rows && !is_side_by_side;
         let dtype = self.dtype();
         Ok(Choice { means, dtype, stored: None, takes_half_rows, is_side_by_side, is_of_columns })
     }
