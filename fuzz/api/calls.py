@@ -28,7 +28,7 @@ SHAPES = {
 }
 SMALL = {"g": [1, 1, 2, 3], "s": [1, 2, 3], "c": [1, 2, 3, 4], "o": [1, 2, 5], "b": [0, 1, 2, 3]}
 # Ops whose results are random, or depend on what the elements are.
-RANDOM = {"dropout", "rand_like", "random::scale_where"}
+RANDOM = {"dropout", "rand_like", "random::key", "random::scale_where"}
 # Ops that combine elements in an order that depends on the layout; the largest of 0 and -0 is the first.
 SUMS = re.compile(
     r"\b(max|min)$|matmul|linalg|conv|pool|window|norm|standardize|mean|sum|prod|var|std|mse|entropy|softmax|cosine"

@@ -42,7 +42,8 @@ def listed(rng, n):
     low = -n if rng.random() < 0.3 else 0
     drawn = [rng.randint(low, n - 1) if n else 0 for _ in range(count)]
     a = np.array(drawn, "int64").reshape(dims)
-    return rng.choice([(mt.Tensor(a), a), (a, a), (a.tolist(), a.tolist()), (mt.Tensor(a.astype("int8")), a)])
+    short = a.astype("int8" if n < 128 else "int32")
+    return rng.choice([(mt.Tensor(a), a), (a, a), (a.tolist(), a.tolist()), (mt.Tensor(short), a)])
 
 
 def mask(rng, dims):

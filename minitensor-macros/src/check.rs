@@ -52,6 +52,9 @@ fn names(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     op.inputs.iter().for_each(|input| spelled(&input.ident, "an input", diag));
     op.attrs.iter().for_each(|attr| spelled(&attr.ident, "an attribute", diag));
     diag.problems(op, None, &check::signature(&op.signature().view()));
+    if op.level != Level::Tensor {
+        diag.problems(op, None, check::kernels(&op.signature().view()).as_slice());
+    }
     // The body and the formula refer to parameters, outputs and dimensions by name alone.
     let parameters = op.inputs.iter().map(|i| text(&i.ident)).chain(op.attrs.iter().map(|a| text(&a.ident)));
     let mut tensors: Vec<String> = parameters.collect();

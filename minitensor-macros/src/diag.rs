@@ -34,6 +34,7 @@ impl Diag {
                 At::Input(i) => op.inputs[i].ident.to_token_stream(),
                 At::Attr(i) => op.attrs[i].ident.to_token_stream(),
                 At::Output(k) => op.outputs[k].ident.to_token_stream(),
+                At::Variable(g) => op.generics[g].ident.to_token_stream(),
                 At::Op => op.ident().to_token_stream(),
             };
             self.sentence(at, sentence);

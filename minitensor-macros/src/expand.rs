@@ -329,10 +329,16 @@ fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
         [only] => {
             (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => __private::Some(#run::<#ty>),)).collect())
         }
-        [first, second, ..] => {
-            let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
-            let arms = pairs.map(|((a, t), (b, u))| quote!((#a, #b) => __private::Some(#run::<#t, #u>),)).collect();
-            (quote!((dtypes[0], dtypes[1])), arms)
+        lists => {
+            let arms = lists.iter().fold(vec![vec![]], |tuples, dtypes| {
+                tuples.iter().flat_map(|tuple| dtypes.iter().map(|dtype| [&tuple[..], &[dtype]].concat())).collect()
+            });
+            let arm = |dtypes: &Vec<&(_, _)>| {
+                let (names, types): (Vec<_>, Vec<_>) = dtypes.iter().map(|(name, ty)| (name, ty)).unzip();
+                quote!((#(#names),*) => __private::Some(#run::<#(#types),*>),)
+            };
+            let dtypes = (0..lists.len()).map(syn::Index::from);
+            (quote!((#(dtypes[#dtypes]),*)), arms.iter().map(arm).collect())
         }
     };
     quote! {

@@ -83,10 +83,12 @@ fn machine_bounds(head: &Head, rt: &TokenStream, function: &mut ItemFn) {
 
 /// Requires equal masks, so that a comparison of one dtype variable can select values of the other.
 pub fn one_mask(generics: &[Generic], rt: &TokenStream, function: &mut ItemFn) {
-    if let [first, second] = generics {
-        let (first, second) = (&first.ident, &second.ident);
-        let same = parse_quote!(#second: #rt::Element<Mask = <#first as #rt::Element>::Mask>);
+    let [Generic { ident: first, .. }, others @ ..] = generics else { return };
+    for Generic { ident, .. } in others {
+        let same = parse_quote!(#ident: #rt::Element<Mask = <#first as #rt::Element>::Mask>);
         function.sig.generics.make_where_clause().predicates.push(same);
+    }
+    if !others.is_empty() {
         function.attrs.push(parse_quote!(#[allow(clippy::multiple_bound_locations)]));
     }
 }

@@ -298,6 +298,29 @@ fn ldexp<T: Float, U: Int>(x: T, e: U) -> T {
     if e > 0 { (x * 2.0).exp() } else { x * x * x }
 }
 
+/// The conditions on two integers choose among three functions of `x`. The three dtypes are independent.
+#[custom_op(name = "orders::by_both", dtype = (x: T, e: U, f: V) -> T where U: i32 | i64, V: u8 | i64)]
+fn by_both<T: Float, U: Int, V: Int>(x: T, e: U, f: V) -> T {
+    if e > 0 {
+        (x * 2.0).exp()
+    } else if f * 2 > 4 {
+        x * x * x
+    } else {
+        x.sin()
+    }
+}
+
+#[test]
+fn three_dtypes_are_independent() -> Result<()> {
+    let e = Tensor::from_vec(vec![1_i32, -1, -1], [3])?;
+    let f = Tensor::from_vec(vec![0_u8, 3, 2], [3])?;
+    let [_, second, ..] = &derivatives(|x| by_both::call(x, &e, &f), &[0.5; 3], 2)?[..] else {
+        unreachable!("two orders")
+    };
+    assert_close(second, [4.0 * 1.0_f64.exp(), 3.0, -0.5_f64.sin()], "second");
+    minitensor::testing::opcheck(&by_both::op(), &[]).into_result()
+}
+
 #[test]
 fn dtypes_of_their_own_are_one_in_a_program() -> Result<()> {
     let e = Tensor::from_vec(vec![1_i64, -1], [2])?;

@@ -234,9 +234,10 @@ typedef struct MtCell {
 typedef int32_t (*MtCellsFn)(const void *context, const MtValue *attrs, const MtCell *args, int64_t cells,
                              MtError *error) MT_NOEXCEPT;
 
-/* A kernel for one combination of dtypes. */
+/* A kernel for one combination of dtypes. An op with three or four dtype variables lists its kernels in the order of all combinations:
+ * sorted by the dtype of the first variable, then the second, and so on, each in the order of the list of dtypes above. */
 typedef struct MtKernel {
-  MtDType dtypes[2];      /* the dtype of each dtype variable; float16 and bfloat16 are computed as float32 */
+  MtDType dtypes[2];      /* the dtypes of the first two dtype variables; float16 and bfloat16 are computed as float32 */
   union {
     MtElementsFn elements;
     MtCellsFn cells;

@@ -24,6 +24,8 @@ pub enum At {
     Attr(usize),
     /// The output at that position.
     Output(usize),
+    /// The dtype variable at that position.
+    Variable(usize),
     /// The op as a whole.
     Op,
 }

@@ -1,6 +1,7 @@
 //! The signature of an op: its tensors, attributes and outputs as data.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
@@ -140,9 +141,27 @@ impl Signature<'_> {
     pub fn is_differentiable(&self, rule: DTypeRule) -> bool {
         match rule {
             DTypeRule::Fixed(dtype) => dtype.is_differentiable(),
-            DTypeRule::Generic(g) => self.generics[g as usize].dtypes.iter().any(DType::is_differentiable),
+            DTypeRule::Generic(g) => self
+                .generics
+                .get(usize::from(g))
+                .is_some_and(|generic| generic.dtypes.iter().any(DType::is_differentiable)),
             DTypeRule::Attr(_) | DTypeRule::Any => true,
         }
+    }
+
+    /// The dtypes of each variable in which kernels compute.
+    pub fn computed(&self) -> impl Iterator<Item = BTreeSet<DType>> + '_ {
+        self.generics.iter().map(|generic| generic.dtypes.iter().map(DType::compute).collect())
+    }
+
+    /// All combinations of these dtypes.
+    pub fn kernels(&self) -> Vec<Vec<DType>> {
+        self.computed().fold(vec![vec![]], |tuples, dtypes| {
+            let longer = |tuple: Vec<DType>| {
+                dtypes.iter().map(move |dtype| [&tuple[..], &[*dtype]].concat()).collect::<Vec<_>>()
+            };
+            tuples.into_iter().flat_map(longer).collect()
+        })
     }
 
     /// The attribute with that name, and its position, which identifies it in clauses.

@@ -368,6 +368,24 @@ def test_an_op_without_a_gradient_says_why():
                 call(x).sum().backward()
 
 
+@pytest.mark.parametrize("call", [mt.ops, mtt])
+def test_the_tensors_of_a_list_may_be_arguments_of_their_own(call):
+    @mt.custom_op(name="bridged::mixed")
+    def _mixed(a, *others, by: float = 1.0):
+        return a + sum(others) * by
+
+    @mt.custom_op(name="bridged::total")
+    def _total(*parts):
+        return sum(parts)
+
+    x, mixed, total = torch.ones(2), call.bridged.mixed, call.bridged.total
+    for found in (mixed(x, x, x, by=2.0), mixed(x, [x, x], 2.0), mixed(x, x, x, 2.0), mixed(x, others=(x, x), by=2.0)):
+        assert found.tolist() == [5, 5]
+    assert total(x, x).tolist() == total([x, x]).tolist() == [2, 2]
+    assert torch.func.grad(lambda x: mtt.bridged.total(x, x).sum())(x).tolist() == [2, 2]
+    assert compiled(lambda x: mtt.bridged.mixed(x, x, by=3.0))(x).tolist() == [4, 4]
+
+
 def test_ops_of_python_are_added_replaced_and_removed():
     @mt.custom_op(name="bridged::twice")
     def twice(x: mt.Tensor) -> mt.Tensor:

@@ -168,6 +168,11 @@ WRONG = [
     (lambda x: mt.where(x > 0, x), TypeError, "'where' lacks the argument 'y'"),
     (lambda x: mt.ops.add_(x, 1), TypeError, "'add_' changes 'x' in place"),
     (lambda x: x.exp_(), TypeError, "'exp_' changes 'x' in place"),
+    (lambda x: x @ x, TypeError, "'@' is not defined for an element; define a row op"),
+    (lambda x: divmod(x, 2), TypeError, "write x // y and x % y"),
+    (lambda x: divmod(2, x), TypeError, "write x // y and x % y"),
+    (lambda x: x + None, TypeError, "got NoneType; an optional input that is not given is None"),
+    (lambda x: x + [1.0], TypeError, "got list; make it a parameter"),
     (lambda x: x + 2**63, ValueError, "does not fit into int64; write a float"),
     (lambda x: sum((x + k for k in range(20_000)), 0), ValueError, "the function has more than 16384 steps"),
     (lambda x: x.mul_add(x), TypeError, "'mul_add' takes 2 arguments, got 1"),
@@ -291,3 +296,28 @@ def test_a_detached_number_has_no_gradient():
     y = element_test_rounded(x)
     assert y.tolist() == [0.0, 2.0, -2.0]
     assert mt.grad(y.sum(), x)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("power", [-1, -2, -3, -5])
+def test_a_negative_power_has_the_gradient_of_a_power_at_the_ends_of_the_range(power):
+    op = mt.element_op(name="inverse_power")(lambda x: x**power)
+    of_op, of_power = (mt.Tensor([1e-30, 0.0, math.inf, 1e30, 2.0, -0.5], requires_grad=True) for _ in range(2))
+    op(of_op).sum().backward()
+    (of_power**power).sum().backward()
+    np.testing.assert_allclose(of_op.grad.numpy(), of_power.grad.numpy(), rtol=1e-6)
+
+
+def test_an_op_has_an_input_and_different_outputs():
+    with pytest.raises(TypeError, match="op 'nothing': expected at least one input, a parameter without a default"):
+        mt.element_op(name="nothing")(lambda a=1.0: a)
+    with pytest.raises(ValueError, match=r"op 'same': the names of outputs must differ, got \['a', 'a'\]"):
+        mt.element_op(name="same", outputs=["a", "a"])(lambda x: (x, x))
+
+
+def test_an_integer_that_is_too_large_is_an_error_with_its_name():
+    @mt.element_op(name="times")
+    def times(x, k: int = 2):
+        return x * k
+
+    with pytest.raises(ValueError, match=rf"op 'times': attribute 'k': {2**70} does not fit into int64"):
+        times(mt.ones(2), k=2**70)

@@ -30,7 +30,6 @@ messages! {
     NO_TENSOR: "the op `{}` has no tensor parameter", "use the type `T` with `T: Float` or another trait of elements, `&[T]` or `&Tensor` for a parameter";
     MIXED_LEVELS: "the tensor parameters of an op must have one level: `{}` is for {}, this is for {}", "make all tensor parameters `T`, or all slices and views, or all `&Tensor`";
     CONST_GENERIC: "an op cannot have the const generic `{}`", "make it a parameter; `usize`, `i64` and `bool` are attributes";
-    THREE_VARIABLES: "`{}` is a third dtype variable, but an op can have at most two", "use one variable for all parameters that are promoted to the same dtype";
     NO_BOUND: "the dtype variable `{}` has no bound", "write `{}: Float`; the traits are {}";
     BOUND: "the bound `{}` does not determine the dtypes of `{}`", "the traits are {}";
     TWO_BOUNDS: "the dtype variable `{}` has two bounds", "keep the stronger one: `Float` implies `Real` and `Field`, which imply `Num`";

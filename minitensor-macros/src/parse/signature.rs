@@ -193,9 +193,6 @@ fn generics(function: &ItemFn, diag: &mut Diag) -> Vec<Generic> {
             }
         }
     }
-    if let [_, _, third, ..] = &generics[..] {
-        diag.error(&third.ident, &messages::THREE_VARIABLES, &[&third.ident]);
-    }
     generics
 }
 

@@ -1,6 +1,5 @@
 //! Converts definitions to tables of the ABI, and provides the functions in the tables. A table is made once and never freed.
 
-use std::collections::BTreeSet;
 use std::ffi::c_void;
 
 use smallvec::SmallVec;
@@ -210,15 +209,6 @@ fn attribute(attr: &'static Attribute) -> abi::Attr {
     }
 }
 
-/// All combinations of dtypes that kernels are chosen by.
-fn combinations(op: &OpDef) -> BTreeSet<Vec<DType>> {
-    let computed = op.generics.iter().map(|g| g.dtypes.iter().map(DType::compute).collect::<BTreeSet<_>>());
-    computed.fold(BTreeSet::from([vec![]]), |tuples, dtypes| {
-        let longer = |tuple: &Vec<DType>| dtypes.iter().map(|d| [tuple.as_slice(), &[*d]].concat()).collect::<Vec<_>>();
-        tuples.iter().flat_map(longer).collect()
-    })
-}
-
 /// A kernel of this library, with the number of its arguments of each sort.
 struct Compiled<F> {
     run: F,
@@ -238,7 +228,7 @@ fn kernels<F: Copy>(op: &'static OpDef, find: fn(&[DType]) -> Option<F>, trampol
         dtypes.iter().zip(&mut numbers).for_each(|(dtype, number)| *number = abi::number(*dtype));
         Some(abi::Kernel { dtypes: numbers, run: trampoline, context })
     };
-    combinations(op).into_iter().filter_map(kernel).collect()
+    op.schema().kernels().into_iter().filter_map(kernel).collect()
 }
 
 fn set_body(op: &'static OpDef, table: &mut abi::Op) {

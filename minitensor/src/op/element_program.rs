@@ -17,20 +17,20 @@ use minitensor_kernels::Kept;
 pub struct ElementProgram {
     /// The plan of the whole program.
     pub plan: Plan,
-    /// The two parts that compute an op with two dtype variables, instead of the plan.
+    /// The parts that compute an op with several dtype variables, instead of the plan.
     pub parts: Option<Parts>,
     /// The same plan for inputs and outputs that are stored in other ways.
     stored: Kept<SmallVec<[Storage; 8]>, Plan>,
     dtypes: SmallVec<[DTypeSet; 2]>,
 }
 
-/// The parts of a program with numbers of two dtypes.
+/// The parts of a program with numbers of several dtypes.
 #[derive(Debug)]
 pub struct Parts {
     /// The parts.
     pub split: Split,
     /// Their plans.
-    pub plans: [Plan; 2],
+    pub plans: Vec<Plan>,
 }
 
 impl Prepared for ElementProgram {
@@ -48,7 +48,7 @@ impl Prepared for ElementProgram {
                 let own = (0..inputs.len()).filter(|k| is_mask(op, inputs[*k]));
                 plan(program.clone(), own.chain(inputs.len()..program.inputs().len()).collect())
             };
-            let plans = [of_part(&split.parts[0])?, of_part(&split.parts[1])?];
+            let plans = split.parts.iter().map(of_part).collect::<Result<_>>()?;
             Ok::<_, Error>(Parts { split, plans })
         });
         let plan = plan(program, masks_of(op))?;
@@ -104,20 +104,26 @@ pub fn dtypes_of_variables(op: &OpDef, program: &Program) -> Result<SmallVec<[DT
 }
 
 fn dtypes_of(program: &Program, split: Option<&Split>) -> Result<SmallVec<[DTypeSet; 2]>> {
-    let Some(Split { parts, is_second, .. }) = split else { return Ok(smallvec![dtypes_of_elements(program)?]) };
-    let of = |second: bool| dtypes_of_elements(&parts[usize::from(is_second[0] != second)].program);
-    Ok(smallvec![of(false)?, of(true)?])
+    let Some(Split { parts, .. }) = split else { return Ok(smallvec![dtypes_of_elements(program)?]) };
+    let mut dtypes = smallvec![DTypeSet::of(&[]); parts.len()];
+    for part in parts {
+        dtypes[part.of] = dtypes_of_elements(&part.program)?;
+    }
+    Ok(dtypes)
 }
 
-/// The parts of a program of an op with two dtype variables; `None` if it has one.
+/// The parts of a program of an op with several dtype variables; `None` if it has one.
 fn split(op: &OpDef, program: &Program) -> Result<Option<Split>> {
-    if op.generics.len() == 1 {
+    let count = op.generics.len();
+    if count == 1 {
         return Ok(None);
     }
-    let is_second = |rule: DTypeRule| if let DTypeRule::Generic(g) = rule { Some(g == 1) } else { None };
-    let inputs: Vec<Option<bool>> = op.inputs.iter().map(|input| is_second(input.dtype)).collect();
-    let outputs: Vec<Option<bool>> = op.outputs.iter().map(|output| is_second(output.dtype)).collect();
-    program.split(&inputs, &outputs).map(Some).ok_or_else(|| {
-        Error::value("numbers of its two dtype variables meet in its program, or each of them depends on conditions of the other")
+    let variable = |rule: DTypeRule| if let DTypeRule::Generic(g) = rule { Some(usize::from(g)) } else { None };
+    let inputs: Vec<Option<usize>> = op.inputs.iter().map(|input| variable(input.dtype)).collect();
+    let outputs: Vec<Option<usize>> = op.outputs.iter().map(|output| variable(output.dtype)).collect();
+    program.split(count, &inputs, &outputs).map(Some).ok_or_else(|| {
+        Error::value(
+            "numbers of its dtype variables meet in its program, or two of them depend on conditions of each other",
+        )
     })
 }

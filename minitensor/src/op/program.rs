@@ -8,6 +8,8 @@ use minitensor_kernels::Const;
 use minitensor_kernels::program::Program;
 #[cfg(feature = "engine")]
 use minitensor_kernels::program::{Instruction, Tile};
+#[cfg(feature = "engine")]
+use minitensor_schema::check;
 
 use super::OpDef;
 #[cfg(feature = "engine")]
@@ -169,9 +171,12 @@ pub fn dtypes_of_rows(program: &Program) -> Result<DTypeSet> {
 /// variable, other numbers that are converted to those of the program and back: integers, or floats that compute in the same dtype.
 #[cfg(feature = "engine")]
 pub fn check_dtypes(op: &OpDef) -> Result<()> {
-    if !(1..=2).contains(&op.generics.len()) {
+    if !(1..=check::MOST_VARIABLES).contains(&op.generics.len()) {
         let count = op.generics.len();
-        return Err(Error::value(format!("a program needs one or two dtype variables, but the op has {count}")));
+        return Err(Error::value(format!(
+            "a program needs one to {} dtype variables, but the op has {count}",
+            check::MOST_VARIABLES
+        )));
     }
     let admitted = op.generics[0].dtypes;
     let is_of_floats = op.generics.len() == 1 && admitted.intersection(DTypeSet::FLOAT) == admitted;

@@ -40,6 +40,17 @@ _METHODS = {"sort", "argsort", "take"}
 _Node = tuple[Any, ...]
 
 
+#: What to write instead of values that no element is computed with, by the names of their types.
+_ADVICE = {
+    "NoneType": "; an optional input that is not given is None: test 'y is None' first",
+    "complex": "; pass its parts as two numbers, or make it an input",
+    "list": "; make it a parameter, which may be a row",
+    "tuple": "; make it a parameter, which may be a row",
+    "ndarray": "; make it a parameter, or a plain number",
+    "str": "; compare an attribute with 'attribute == \"word\"', and use the words only in Python's 'if'",
+}
+
+
 class Trace:
     """The program of one op, while its function runs. `numbers` are the inputs of a row op with one number per row."""
 
@@ -100,7 +111,9 @@ class Trace:
             # JSON has no text for these numbers.
             text = "NaN" if math.isnan(number) else str(number)
             return self.add("constant", number if math.isfinite(number) else text)
-        raise TypeError(f"op '{self.op}': expected a real number, got {type(given).__name__}")
+        raise TypeError(
+            f"op '{self.op}': expected a real number, got {type(given).__name__}{_ADVICE.get(type(given).__name__, '')}"
+        )
 
     def has(self, name: str) -> bool:
         """Returns whether elements have a function of this name. It may still reject the element."""

@@ -155,8 +155,9 @@ class Element:
         is_integer = isinstance(exponent, numbers.Integral) and not isinstance(exponent, bool)
         count = int(exponent) if is_integer else 0  # type: ignore[call-overload]
         if 0 < abs(count) <= _MOST_FACTORS and not self._is_condition:
-            product = self._product(abs(count))
-            return product if count > 0 else 1 / product
+            # The inverse comes first: the derivative of a product that underflows would be 0, not infinite.
+            base = self if count > 0 else 1 / self
+            return base._product(abs(count))
         return _binary("power")(self, exponent)
 
     def _product(self, count: int) -> Any:
@@ -165,6 +166,16 @@ class Element:
             return self
         root = self._product(count // 2)
         return root * root if count % 2 == 0 else root * root * self
+
+    def __matmul__(self, other: object) -> NoReturn:
+        of_rows = "use x.dot(y) for the product of two rows"
+        advice = of_rows if self._trace.is_of_rows else "define a row op with mt.row_op"
+        raise TypeError(f"op '{self._trace.op}': '@' is not defined for {self._trace.kind}; {advice}")
+
+    def __divmod__(self, other: object) -> NoReturn:
+        raise TypeError(f"op '{self._trace.op}': 'divmod' is not defined here; write x // y and x % y")
+
+    __rmatmul__, __rdivmod__ = __matmul__, __divmod__
 
     def __neg__(self) -> Any:
         return self._trace.call("negative", {"x": self})
@@ -192,12 +203,13 @@ class Element:
         takes = _OF_TWO.get(name, [])
         if len(args) > len(takes):
             raise TypeError(
-                f"op '{self._trace.op}': '{name}' works along the row and takes no axis: expected {len(takes)} "
-                f"positional arguments, got {len(args)}"
+                f"op '{self._trace.op}': '{name}' works along the row and takes no axis"
+                + (f"; it takes only {', '.join(takes)}" if takes else "")
+                + f": got {len(args)} positional argument{'' if len(args) == 1 else 's'}"
             )
         return self._trace.call_row(name, {"x": self} | dict(zip(takes, args, strict=False)) | keywords)
 
-    def shift(self, places: int) -> Element:
+    def shift(self, places: int | None = None) -> Element:
         """The element `places` before this one, or after it if `places` is negative; 0 outside of the row."""
         if not self._trace.is_of_rows:
             raise AttributeError(f"op '{self._trace.op}': an element has no neighbours; define a row op with mt.row_op")

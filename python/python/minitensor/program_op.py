@@ -156,6 +156,10 @@ def _register(
     if row and row[1] and row[1] != (None,) and (type(row[1][0]) is not int):
         raise TypeError(f"op '{name}': axis must be an int, or None for all axes, got {type(row[1][0]).__name__}")
     schema = _schema(function, name, kind)
+    if not schema.inputs:
+        raise TypeError(f"op '{name}': expected at least one input, a parameter without a default, got none")
+    if outputs is not None and len(set(outputs)) < len(outputs):
+        raise ValueError(f"op '{name}': the names of outputs must differ, got {list(outputs)}")
     clause = (row and row[0]) or ""
     per_row = _NUMBER.findall(clause.partition("->")[0])
     numbers = frozenset(k for k, (n, _) in enumerate(schema.inputs) if n in per_row)

@@ -2,6 +2,7 @@
 
 use minitensor::{Attr, AttrKind, Error, OpDef};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
@@ -15,7 +16,7 @@ pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> 
     if value.is_none() {
         return Ok(op.check_attr(index, Attr::None)?);
     }
-    match of_kind(attr.kind, value)? {
+    match of_kind(attr.kind, value).map_err(|error| named(op, index, value.py(), error))? {
         Some(read) => Ok(op.check_attr(index, read)?),
         None => Err(wrong_type(op, index, value)),
     }
@@ -46,6 +47,19 @@ fn member(value: &Bound<'_, PyAny>) -> Result<Option<Attr>> {
     }
     let word = value.getattr("value")?;
     Ok(word.cast::<PyString>().ok().map(|word| word.to_str().map(Attr::from)).transpose()?)
+}
+
+/// An error about a value, with the names of the op and the attribute.
+#[cold]
+fn named(op: &OpDef, index: usize, py: Python<'_>, Exception(error): Exception) -> Exception {
+    let message = format!("op '{}': attribute '{}': {}", op.name, op.attrs[index].name, error.value(py));
+    if error.get_type(py).is(py.get_type::<PyValueError>()) {
+        return Error::value(message).into();
+    }
+    if error.get_type(py).is(py.get_type::<PyTypeError>()) {
+        return Error::type_(message).into();
+    }
+    error.into()
 }
 
 #[cold]

@@ -79,7 +79,7 @@ fn write(op: &Portable) -> Result<Value> {
         PortableGradient::Op(vjp, wrt) => json!({"kind": "op", "op": write(vjp)?, "wrt": wrt}),
     };
     let names = |dtypes: &DTypeSet| dtypes.iter().map(|d| d.name()).collect::<Vec<_>>();
-    Ok(json!({
+    let mut definition = json!({
         "name": op.name,
         "doc": op.doc,
         "kind": if op.is_of_rows { "row" } else { "element" },
@@ -93,7 +93,12 @@ fn write(op: &Portable) -> Result<Value> {
         "axis": axis,
         "gradient": gradient,
         "programs": op.programs.iter().map(program).collect::<Result<Value>>()?,
-    }))
+    });
+    // Older versions read files without these fields.
+    for (name, dtypes) in ["dtypes_of_v", "dtypes_of_w"].iter().zip(op.dtypes.iter().skip(2)) {
+        definition[*name] = names(dtypes).into();
+    }
+    Ok(definition)
 }
 
 fn attribute(attr: &Attribute) -> Value {
@@ -131,6 +136,8 @@ fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
         "attributes",
         "dtypes",
         "dtypes_of_u?",
+        "dtypes_of_v?",
+        "dtypes_of_w?",
         "shape",
         "where",
         "axis",
@@ -138,8 +145,18 @@ fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
         "programs",
     ])?;
     let attrs = fields.get("attributes").each(read_attribute)?;
-    let dtypes = std::iter::once(fields.get("dtypes")).chain(fields.optional("dtypes_of_u"));
-    let dtypes = dtypes.map(|part| Ok(DTypeSet::of(&part.each(Part::dtype)?))).collect::<Read<_>>()?;
+    let others = ["dtypes_of_u", "dtypes_of_v", "dtypes_of_w"].map(|name| fields.optional(name));
+    let gap = others
+        .iter()
+        .zip(others.iter().skip(1))
+        .find_map(|pair| if let (None, Some(next)) = pair { Some(next) } else { None });
+    if let Some(next) = gap {
+        return Err(next.wrong("null, because the variable before it has no dtypes"));
+    }
+    let dtypes = std::iter::once(fields.get("dtypes"))
+        .chain(others.into_iter().flatten())
+        .map(|part| Ok(DTypeSet::of(&part.each(Part::dtype)?)))
+        .collect::<Read<_>>()?;
     let programs = fields.get("programs").each(|part| read_program(part, &attrs))?;
     // In older files, the program determines the outputs.
     let of_program = || programs.first().map_or_else(Vec::new, |first| PortableOutput::of_program(&first.program));
@@ -186,18 +203,18 @@ fn read_output(part: &Part<'_>) -> Read<PortableOutput> {
 fn dtype(rule: DTypeRule) -> &'static str {
     match rule {
         DTypeRule::Fixed(dtype) => dtype.name(),
-        DTypeRule::Generic(1) => "U",
-        _ => "T",
+        DTypeRule::Generic(g) => Portable::VARIABLES[usize::from(g)],
+        _ => Portable::VARIABLES[0],
     }
 }
 
 fn read_dtype(part: &Part<'_>) -> Read<DTypeRule> {
-    match part.text()? {
-        "T" => Ok(DTypeRule::Generic(0)),
-        "U" => Ok(DTypeRule::Generic(1)),
-        name => match DType::ALL.iter().find(|dtype| dtype.name() == name) {
+    let name = part.text()?;
+    match (0..).zip(Portable::VARIABLES).find(|(_, variable)| *variable == name) {
+        Some((g, _)) => Ok(DTypeRule::Generic(g)),
+        None => match DType::ALL.iter().find(|dtype| dtype.name() == name) {
             Some(dtype) if *dtype == DType::Bool || dtype.is_integer() => Ok(DTypeRule::Fixed(*dtype)),
-            _ => Err(part.wrong("'T', 'U', 'bool' or an integer dtype")),
+            _ => Err(part.wrong("'T', 'U', 'V', 'W', 'bool' or an integer dtype")),
         },
     }
 }

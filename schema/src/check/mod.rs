@@ -8,4 +8,4 @@ mod signature;
 pub use formula::{formula, resolved};
 pub use resolve::Resolved;
 pub use shape::{core_shapes, outputs, predicates, shape};
-pub use signature::{MOST_CANDIDATES, axis, signature};
+pub use signature::{MOST_CANDIDATES, MOST_KERNELS, MOST_VARIABLES, axis, kernels, signature};

@@ -21,7 +21,25 @@ pub fn signature(op: &Signature<'_>) -> Vec<Problem> {
         problems.push(Problem::new(At::Input(i), &message::VARIADIC_NOT_LAST, &[&list.name, &list.name]));
     }
     problems.extend(tuned(op));
+    if let Some(variable) = op.generics.get(MOST_VARIABLES) {
+        let counts = [MOST_VARIABLES + 1, MOST_VARIABLES];
+        let at = At::Variable(MOST_VARIABLES);
+        problems.push(Problem::new(at, &message::DTYPE_VARIABLES, &[&variable.name, &counts[0], &counts[1]]));
+    }
     problems
+}
+
+/// The maximum number of dtype variables.
+pub const MOST_VARIABLES: usize = 4;
+
+/// The maximum number of combinations of the dtypes of all variables: each is a kernel.
+pub const MOST_KERNELS: usize = 256;
+
+/// Checks the number of combinations of dtypes, for an op with a kernel for each.
+pub fn kernels(op: &Signature<'_>) -> Option<Problem> {
+    let kernels: usize = op.computed().map(|dtypes| dtypes.len()).product();
+    let last = op.generics.len().checked_sub(1).filter(|_| kernels > MOST_KERNELS)?;
+    Some(Problem::new(At::Variable(last), &message::KERNELS, &[&kernels, &MOST_KERNELS, &op.generics[last].name]))
 }
 
 /// The maximum number of candidates of an attribute, and of combinations of the candidates of all attributes.

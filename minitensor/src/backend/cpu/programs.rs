@@ -111,7 +111,7 @@ pub fn has_machine_code(plan: &Plan, dtype: DType) -> bool {
     }
 }
 
-/// The loop over elements of two dtypes.
+/// The loop over elements of several dtypes.
 pub fn kernel_of_parts<'a>(
     op: &'a OpDef,
     parts: &'a Parts,
@@ -123,8 +123,8 @@ pub fn kernel_of_parts<'a>(
         _ => DType::Bool.size(),
     };
     let Parts { split, plans } = parts;
-    let of_part = |which: usize| kernel(op, &plans[which], dtypes[usize::from(split.is_second[which])], attrs);
-    let loops = [of_part(0)?, of_part(1)?];
+    let loops = split.parts.iter().zip(plans).map(|(part, plan)| kernel(op, plan, dtypes[part.of], attrs));
+    let loops = loops.collect::<Result<SmallVec<[_; 3]>>>()?;
     Ok(Box::new(move |n, inputs: &[*const u8], outputs: &[*mut u8]| {
         let mut masks = vec![0_u8; split.masks * TILE];
         for start in (0..n).step_by(TILE) {
@@ -132,12 +132,11 @@ pub fn kernel_of_parts<'a>(
             let input = |k: &usize| inputs[*k].wrapping_add(start * size(op.inputs[*k].dtype));
             let output = |k: &usize| outputs[*k].wrapping_add(start * size(op.outputs[*k].dtype));
             let masks: SmallVec<[*mut u8; 4]> = masks.chunks_exact_mut(TILE).map(<[u8]>::as_mut_ptr).collect();
-            for (which, (part, run)) in split.parts.iter().zip(&loops).enumerate() {
-                let (given, taken) = if which == 0 { (&masks[..], &[][..]) } else { (&[][..], &masks[..]) };
-                let ins: SmallVec<[*const u8; 8]> =
-                    part.inputs.iter().map(input).chain(taken.iter().map(|mask| mask.cast_const())).collect();
-                let outs: SmallVec<[*mut u8; 4]> =
-                    part.outputs.iter().map(output).chain(given.iter().copied()).collect();
+            for (part, run) in split.parts.iter().zip(&loops) {
+                let (takes, gives) =
+                    (part.takes.iter().map(|k| masks[*k].cast_const()), part.gives.iter().map(|k| masks[*k]));
+                let ins: SmallVec<[*const u8; 8]> = part.inputs.iter().map(input).chain(takes).collect();
+                let outs: SmallVec<[*mut u8; 4]> = part.outputs.iter().map(output).chain(gives).collect();
                 run.run(count, &ins, &outs)?;
             }
         }

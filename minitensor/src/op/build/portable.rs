@@ -4,6 +4,7 @@ mod build;
 mod gradient;
 
 use minitensor_kernels::program::{Id, Instruction, Program, ValueType};
+use minitensor_schema::check;
 use smallvec::{SmallVec, smallvec};
 
 use super::builder::dtype_of;
@@ -30,7 +31,7 @@ pub struct Portable {
     pub outputs: Vec<PortableOutput>,
     /// Its attributes.
     pub attrs: Vec<Attribute>,
-    /// The dtypes that it takes, for each of its one or two dtype variables.
+    /// The dtypes that it takes, for each of its dtype variables.
     pub dtypes: Vec<DTypeSet>,
     /// The `shape` clause of a row op.
     pub shape: Option<String>,
@@ -95,6 +96,9 @@ pub struct PortableProgram {
 pub type PortableCall = (Vec<Attr>, Vec<bool>);
 
 impl Portable {
+    /// The names of the dtype variables, in order.
+    pub const VARIABLES: [&str; check::MOST_VARIABLES] = ["T", "U", "V", "W"];
+
     /// The definition of an op, with the programs for these calls.
     ///
     /// # Errors
@@ -107,8 +111,8 @@ impl Portable {
         };
         let inputs = op.inputs.iter().map(PortableInput::of).collect::<Result<_>>()?;
         let outputs = op.outputs.iter().map(PortableOutput::of).collect::<Result<_>>()?;
-        if !(1..=2).contains(&op.generics.len()) {
-            return Err(Error::value(format!("it has {} dtype variables, expected one or two", op.generics.len())));
+        if op.generics.is_empty() {
+            return Err(Error::value("it has no dtype variable"));
         }
         let mut programs: Vec<PortableProgram> = Vec::new();
         let example = Choice::example(op);

@@ -24,7 +24,7 @@ pub const CANDIDATES: usize = minitensor_schema::check::MOST_CANDIDATES;
 pub const WORDS: usize = 1024;
 /// The dtypes of a variable.
 pub const DTYPES: usize = super::numbers::DTYPES.len();
-/// The kernels of an op: one for each pair of dtypes.
-pub const KERNELS: usize = DTYPES * DTYPES;
+/// The kernels of an op: one for each combination of dtypes.
+pub const KERNELS: usize = minitensor_schema::check::MOST_KERNELS;
 /// The tensors of a variadic input, or the items of a list attribute.
 pub const LIST: usize = 1 << 20;

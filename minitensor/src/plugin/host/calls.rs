@@ -1,5 +1,6 @@
 //! Calls of the functions of a plugin: kernels, bodies over whole tensors, gradients, programs.
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 
 use minitensor_kernels::program::Program;
@@ -119,12 +120,37 @@ impl LoadedOp {
         self.context(Error::runtime(format!("{} (called without the {what} {})", error.message(), absent.join(", "))))
     }
 
+    /// The number of kernels.
+    pub fn count_kernels(&self) -> usize {
+        self.0.n_kernels
+    }
+
     /// The kernel for these dtypes.
     #[inline]
     pub fn find(&self, dtypes: &[DType]) -> Option<&'static abi::Kernel> {
         // SAFETY: the list of kernels was checked when the table was read.
         let kernels = unsafe { std::slice::from_raw_parts(self.0.kernels, self.0.n_kernels) };
-        kernels.iter().find(|kernel| dtypes.iter().zip(kernel.dtypes).all(|(dtype, n)| abi::number(*dtype) == n))
+        let is_for =
+            |kernel: &&abi::Kernel| dtypes.iter().zip(kernel.dtypes).all(|(dtype, n)| abi::number(*dtype) == n);
+        let mut found = kernels.iter().filter(is_for);
+        match dtypes {
+            [_, _, others @ ..] if !others.is_empty() => found.nth(self.place(others)?),
+            _ => found.next(),
+        }
+    }
+
+    /// The position of a kernel among those with the same dtypes of the first two variables, which have all combinations of the
+    /// others in order.
+    fn place(&self, others: &[DType]) -> Option<usize> {
+        let Ok(count) = usize::try_from(self.0.n_generics) else { return None };
+        // SAFETY: the lists of dtypes were checked when the table was read.
+        let generics = unsafe { std::slice::from_raw_parts(self.0.generics, count) };
+        generics.iter().skip(2).zip(others).try_fold(0, |place, (generic, dtype)| {
+            // SAFETY: as above.
+            let numbers = unsafe { std::slice::from_raw_parts(generic.dtypes, generic.n_dtypes) };
+            let dtypes: BTreeSet<DType> = numbers.iter().flat_map(|n| abi::dtype(*n)).map(DType::compute).collect();
+            Some(place * dtypes.len() + dtypes.iter().position(|own| own == dtype)?)
+        })
     }
 
     /// Whether the kernels take neighbouring cells as the columns of a table.

@@ -141,17 +141,19 @@ fn axis(op: &OpDef, kind: u32) -> Result<()> {
 
 /// Every combination of dtypes that the op accepts must have a kernel.
 pub fn kernels(op: &OpDef, loaded: LoadedOp) -> Result<()> {
-    let variables: Vec<Vec<DType>> = op.generics.iter().map(|g| g.dtypes.iter().collect()).collect();
-    let pairs: Vec<Vec<DType>> = match variables.as_slice() {
-        [] => vec![vec![]],
-        [one] => one.iter().map(|a| vec![*a]).collect(),
-        [one, two] => one.iter().flat_map(|a| two.iter().map(move |b| vec![*a, *b])).collect(),
-        more => return wrong(format!("it has {} dtype variables, expected at most two", more.len())),
-    };
-    let compute = |dtypes: &Vec<DType>| dtypes.iter().map(|d| d.compute()).collect::<Vec<_>>();
-    match pairs.iter().find(|dtypes| loaded.find(&compute(dtypes)).is_none()) {
+    check::kernels(&op.schema()).map_or(Ok(()), |problem| Err(problem.sentence))?;
+    let combinations = op.schema().kernels();
+    if op.generics.len() > 2 && loaded.count_kernels() != combinations.len() {
+        return wrong(format!(
+            "it has {}, expected {}: one for each combination of the dtypes of its {} variables, in order",
+            counted(loaded.count_kernels(), "kernel"),
+            combinations.len(),
+            op.generics.len()
+        ));
+    }
+    match combinations.iter().find(|dtypes| loaded.find(dtypes).is_none()) {
         Some(dtypes) => {
-            let names: Vec<_> = compute(dtypes).iter().map(|d| d.name()).collect();
+            let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
             wrong(format!("it has no kernel for {}, which its dtype variables include", names.join(" with ")))
         }
         None => Ok(()),

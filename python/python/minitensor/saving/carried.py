@@ -18,7 +18,7 @@ __all__ = ["Carried", "Missing", "collect", "register"]
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 _LOCK = threading.RLock()
 #: The parts of a definition with the dtypes of its variables.
-_DTYPES = ("dtypes", "dtypes_of_u")
+_DTYPES = ("dtypes", "dtypes_of_u", "dtypes_of_v", "dtypes_of_w")
 
 
 class Missing(NamedTuple):
@@ -182,7 +182,7 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
         elif same != [program]:
             return None
     # Older versions wrote fewer dtypes.
-    dtypes = {part: a[part] and [*a[part], *(d for d in b[part] or [] if d not in a[part])] for part in _DTYPES}
+    dtypes = {part: [*a[part], *(d for d in b.get(part) or [] if d not in a[part])] for part in _DTYPES if a.get(part)}
     return a | dtypes | {"gradient": gradient, "programs": programs}
 
 
@@ -211,7 +211,7 @@ def _difference(own: dict[str, Any], other: dict[str, Any]) -> str | None:
     for part in [part for part in own if part not in {"doc", *_DTYPES, "gradient"}]:
         if own[part] != other[part]:
             return f"their {part} differ"
-    if any(not set(own[part] or []) >= set(other[part] or []) for part in _DTYPES):
+    if any(not set(own.get(part) or []) >= set(other.get(part) or []) for part in _DTYPES):
         return "their dtypes differ"
     gradients = own["gradient"], other["gradient"]
     if [gradient["kind"] for gradient in gradients] == ["op", "op"] and gradients[0]["wrt"] == gradients[1]["wrt"]:

@@ -58,6 +58,14 @@ class Definition(_definitions.Definition):
         tensors = list(args[: len(self.inputs)])
         return tensors[:-1] + list(tensors[-1]) if self.is_variadic else tensors
 
+    def collected(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The positional arguments of a call, in which the tensors of a list may be arguments of their own."""
+        first = len(self.inputs) - 1
+        if not self.is_variadic or len(args) <= first or not isinstance(args[first], torch.Tensor):
+            return args
+        end = next((k for k in range(first, len(args)) if not isinstance(args[k], torch.Tensor)), len(args))
+        return (*args[:first], args[first:end], *args[end:])
+
     def nested(self, tensors: list[Any]) -> list[Any]:
         """The tensor arguments of a call, given all of its tensors one by one."""
         first = len(self.inputs) - 1

@@ -66,6 +66,7 @@ def make_function(op: Op) -> Callable[..., Any]:
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         # As `signature.bind`, which PyTorch before 2.8 does not compile.
+        args = definition.collected(args)
         values, found = list(args), 0
         for name, default in parameters[len(args) :]:
             if name in kwargs:

@@ -145,6 +145,16 @@ fn signed_bits<T: Float, U: Int>(x: T, e: U, keep: Option<T::Mask>) -> (T, U) {
     (x.abs(), if let Some(keep) = keep { if keep { e } else { 7 } } else { e })
 }
 
+/// A float, and an integer of a third dtype, chosen by conditions on the others.
+#[custom_op(
+    name = "kinds::graded",
+    dtype = (x: T, level: U, code: V) -> (y: T, next: V) where U: i32 | i64, V: u8 | i16,
+)]
+fn graded<T: Float, U: Int, V: Int>(x: T, level: U, code: V, #[default = 0.5] scale: f64) -> (T, V) {
+    let next = if level > 1 { code * 3 + 1 } else { code };
+    (if next > 4 { (x * scale).exp() } else { x * x }, next)
+}
+
 /// Each dtype depends on conditions of the other, so no program computes it in two parts.
 #[custom_op(name = "kinds::entangled")]
 fn entangled<T: Float, U: Int>(x: T, e: U) -> (T, U) {

@@ -44,7 +44,7 @@ impl Portable {
         builder.op.attrs = Cow::Owned(self.attrs.clone());
         let generic =
             |(name, dtypes): (&'static str, &DTypeSet)| Generic { name: Cow::Borrowed(name), dtypes: *dtypes };
-        builder.op.generics = ["T", "U"].into_iter().zip(&self.dtypes).map(generic).collect();
+        builder.op.generics = Portable::VARIABLES.into_iter().zip(&self.dtypes).map(generic).collect();
         if let Some(problem) = check::signature(&builder.op.schema()).first() {
             return Err(wrong(&problem.sentence.to_string()));
         }

@@ -26,9 +26,9 @@ pub fn of(op: &OpDef, programs: &[PortableProgram]) -> PortableGradient {
                     PortableGradient::Derived
                 }
                 Ok(vjp) if vjp.unchecked(false).is_ok() => PortableGradient::Op(Box::new(vjp), derived.wrt.to_vec()),
-                // The gradient that is derived from the program has one dtype, which may lose digits of the other.
+                // The gradient that is derived from the program has one dtype, which may lose digits of the others.
                 _ if op.generics.len() > 1 => PortableGradient::None(format!(
-                    "the gradient of '{name}' has no program for its two dtypes; install the plugin of the op"
+                    "the gradient of '{name}' has no program for its dtypes; install the plugin of the op"
                 )),
                 _ => PortableGradient::Derived,
             }
