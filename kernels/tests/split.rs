@@ -106,6 +106,6 @@ fn conditions_pass_along_a_chain_of_three_types_in_any_order() {
         let outputs = [(0, 1), (1, 2), (2, 0)].map(|(of, by)| Symbol::select(x[by].truthy(), x[of], -x[of]));
         outputs.into_iter().enumerate().map(|(k, y)| (format!("y{k}"), y.into())).collect()
     });
-    // No type comes first, unless the conditions on inputs alone are computed apart, which a split does not do.
+    // Each type needs a condition on the next one, so none comes first.
     assert!(ring.split(3, &[Some(0), Some(1), Some(2)], &[Some(0), Some(1), Some(2)]).is_none());
 }

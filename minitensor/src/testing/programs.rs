@@ -32,7 +32,7 @@ pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
     }
     let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
     program.verify().map_err(|e| Error::runtime(e.to_string()))?;
-    // A program of two dtypes may have functions of integers.
+    // A program of several dtypes may have functions of integers.
     if op.generics.len() > 1 && !program.runs_at::<f64>() {
         return Ok(());
     }
