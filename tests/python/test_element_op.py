@@ -193,7 +193,9 @@ WRONG = [
     (lambda x: np.ones(3) + x, TypeError, "expected a real number, got ndarray"),
     (lambda x: x * mt.Tensor([1.0]), TypeError, "an element op cannot use a Tensor"),
     (lambda *xs: xs[0], TypeError, "the input 'xs' of an element op cannot be variadic"),
-    (lambda x: x << 1.5, ValueError, "no dtype supports all functions of its program"),
+    (lambda x: x << 1.5, ValueError, "no dtype supports all functions of its program: they take only integer"),
+    (lambda x: (x >> 8) * 2**-24, ValueError, "dtypes, which cannot hold all constants: out = "),
+    (lambda x: (x >> 8) * x.exp(), ValueError, "some take only integers, others only floating dtypes: out = "),
     (lambda x: mt.ops.gelu(x, approximate="tan"), ValueError, "'none', 'tanh'"),
 ]
 
@@ -312,6 +314,11 @@ def test_an_op_has_an_input_and_different_outputs():
         mt.element_op(name="nothing")(lambda a=1.0: a)
     with pytest.raises(ValueError, match=r"op 'same': the names of outputs must differ, got \['a', 'a'\]"):
         mt.element_op(name="same", outputs=["a", "a"])(lambda x: (x, x))
+
+
+def test_a_default_fulfils_the_conditions():
+    with pytest.raises(ValueError, match="op 'scaled' needs k > 0, got k = -1.0 by default"):
+        mt.element_op(name="scaled", where="k > 0")(lambda x, k=-1: x * k)
 
 
 def test_an_integer_that_is_too_large_is_an_error_with_its_name():

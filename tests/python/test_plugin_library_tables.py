@@ -48,7 +48,7 @@ TABLES = {
         "",
         alone(f"'aliases' has {2**64 - 1} items, expected at most 64"),
     ),
-    ".n_kernels = 1000,": ("", alone("'kernels' has 1000 items, expected at most 225")),
+    ".n_kernels = 1000,": ("", alone("'kernels' has 1000 items, expected at most 256")),
     ".n_inputs = -1,": ("", alone("invalid number of inputs: -1")),
     ".n_attrs = 1000000,": ("", alone("invalid number of attrs: 1000000")),
     ".inputs = 0,": ("", alone("the pointer of 'inputs' is null or not aligned")),

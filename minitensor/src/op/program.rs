@@ -138,11 +138,16 @@ pub fn dtypes_of_elements(program: &Program) -> Result<DTypeSet> {
         Instruction::Constant(Const::Int(v)) => dtype.is_differentiable() || dtype.integer_range().contains(v),
         _ => true,
     };
-    let dtypes = dtypes(program).filter(|dtype| program.instructions().iter().all(|i| holds(dtype, i)));
-    match dtypes == DTypeSet::of(&[]) {
-        true => Err(Error::value(format!("no dtype supports all functions of its program: {program}"))),
-        false => Ok(dtypes),
+    let of_functions = dtypes(program);
+    let dtypes = of_functions.filter(|dtype| program.instructions().iter().all(|i| holds(dtype, i)));
+    if dtypes != DTypeSet::of(&[]) {
+        return Ok(dtypes);
     }
+    let reason = match of_functions == DTypeSet::of(&[]) {
+        true => "some take only integers, others only floating dtypes".to_owned(),
+        false => format!("they take only {of_functions}, which cannot hold all constants"),
+    };
+    Err(Error::value(format!("no dtype supports all functions of its program: {reason}: {program}")))
 }
 
 /// The dtypes that an element op takes if only its program determines them: numbers. If it has an attribute, integers are promoted.

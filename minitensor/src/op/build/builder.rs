@@ -287,7 +287,9 @@ impl CustomOpBuilder {
         if let Some(problem) = check::signature(&self.op.schema()).first() {
             return Err(Error::from(problem.sentence.clone()).context(format!("op '{}'", self.op.name)));
         }
-        Ok(Arc::new(self.finish()?))
+        let op = self.finish()?;
+        op.check_defaults()?;
+        Ok(Arc::new(op))
     }
 
     pub(crate) fn finish(mut self) -> Result<OpRef> {

@@ -149,6 +149,14 @@ impl OpDef {
         Ok(())
     }
 
+    /// Checks the conditions on attributes for their defaults.
+    pub(crate) fn check_defaults(&self) -> Result<()> {
+        let defaults: SmallVec<[Attr; 4]> =
+            self.attrs.iter().map(|a| a.default.clone().unwrap_or(Attr::None)).collect();
+        self.check_predicates(&Bindings::default(), &defaults)
+            .map_err(|e| Error::value(format!("{} by default", e.message())))
+    }
+
     /// The error for a condition that does not hold.
     #[cold]
     fn unmet(&self, p: &Predicate, bindings: &Bindings<'_>, attrs: &[Attr]) -> Error {

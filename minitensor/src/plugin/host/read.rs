@@ -124,6 +124,7 @@ impl Reader {
             };
             check::defaults(&mut op)?;
             self.set_shape(&mut op)?;
+            op.check_defaults()?;
             self.columns(&op)?;
             check::parts(&op, self.table.body)?;
             self.set_body(&mut op)?;
