@@ -1,10 +1,16 @@
 //! Checks of arguments and attributes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
+
 use super::layouts::results;
 use super::opcheck::quietly;
 use super::sample::Sample;
 use super::values::{close, numbers};
 use crate::attr::{Attr, AttrKind};
+use crate::dispatch::Produced;
+use crate::dispatch::capture::{Observer, observe};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::op::{Arg, Arity, OpRef, dispatch, slots};
@@ -85,8 +91,7 @@ pub fn domains_are_enforced(op: &OpRef, sample: &Sample) -> Result<()> {
                 Ok(_) => {}
             }
         }
-        // A body over tensors may count to an integer, and passes it to other ops, which are checked.
-        if attr.kind == AttrKind::Int && !op.body.is_over_tensors() {
+        if attr.kind == AttrKind::Int {
             exact_integers(op, sample, i)?;
         }
     }
@@ -118,11 +123,30 @@ fn ignored(op: &OpRef, sample: &Sample, index: usize, outputs: &[crate::Tensor])
     Ok(same(&base, &other)? && same(&base, outputs)?)
 }
 
+/// Ends a body that counts to a large integer: after many calls of a thread, each is an error.
+struct Limit {
+    thread: ThreadId,
+    calls: AtomicUsize,
+}
+
+impl Observer for Limit {
+    fn call(&self, _: &OpRef, _: &[Arg<'_>], proceed: &mut dyn FnMut() -> Result<Produced>) -> Result<Produced> {
+        const MOST: usize = 10_000;
+        if thread::current().id() == self.thread && self.calls.fetch_add(1, Ordering::Relaxed) >= MOST {
+            return Err(Error::runtime("the body makes too many calls"));
+        }
+        proceed()
+    }
+}
+
 /// 2⁵³ and 2⁵³ + 1 must give different results, unless the attribute already has no effect at smaller values.
 fn exact_integers(op: &OpRef, sample: &Sample, index: usize) -> Result<()> {
     const LIMIT: i64 = 1 << 53;
     let integers = sample.map(|_, t| if t.dtype().is_differentiable() { t.cast(DType::I64) } else { t.copied() })?;
-    let run = |value: i64| quietly(|| results(op, &with(&integers, index, Attr::Int(value))?));
+    let run = |value: i64| {
+        let _limit = observe(Arc::new(Limit { thread: thread::current().id(), calls: AtomicUsize::new(0) }));
+        quietly(|| results(op, &with(&integers, index, Attr::Int(value))?))
+    };
     let (Ok(a), Ok(b), Ok(c)) = (run(LIMIT - 1), run(LIMIT), run(LIMIT + 1)) else { return Ok(()) };
     let same = |x: &[crate::Tensor], y: &[crate::Tensor]| {
         x.iter().zip(y).all(|(x, y)| matches!((x.to_vec::<i64>(), y.to_vec::<i64>()), (Ok(x), Ok(y)) if x == y))
