@@ -338,3 +338,13 @@ def test_an_op_replaces_no_other_attribute(name):
     with pytest.raises(ValueError, match=f"'{name}'.*; (choose|give it) another name"):
         mt.CustomOpBuilder(name, 1).forward(abs).register()
     assert mt.ops.describe is before and not mt.is_custom_op_registered_py(name)
+
+
+def test_opcheck_ends_a_body_that_counts_to_a_large_attribute(registered):
+    @mt.custom_op(name="docs::halve")
+    def halve(x, steps: int = 2):
+        for _ in range(steps):
+            x = x * 0.5
+        return x
+
+    assert mt.testing.opcheck(halve, raises=False).findings == []
