@@ -63,17 +63,17 @@ const _: () = {
     fn __bubble_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::I8 => __private::Some(__bubble_cell::<__private::i8>),
-            __private::DType::I16 => __private::Some(__bubble_cell::<__private::i16>),
-            __private::DType::I32 => __private::Some(__bubble_cell::<__private::i32>),
-            __private::DType::I64 => __private::Some(__bubble_cell::<__private::i64>),
-            __private::DType::U8 => __private::Some(__bubble_cell::<__private::u8>),
-            __private::DType::U16 => __private::Some(__bubble_cell::<__private::u16>),
-            __private::DType::U32 => __private::Some(__bubble_cell::<__private::u32>),
-            __private::DType::U64 => __private::Some(__bubble_cell::<__private::u64>),
-            __private::DType::F32 => __private::Some(__bubble_cell::<__private::f32>),
-            __private::DType::F64 => __private::Some(__bubble_cell::<__private::f64>),
+        match dtypes {
+            [__private::DType::I8] => __private::Some(__bubble_cell::<__private::i8>),
+            [__private::DType::I16] => __private::Some(__bubble_cell::<__private::i16>),
+            [__private::DType::I32] => __private::Some(__bubble_cell::<__private::i32>),
+            [__private::DType::I64] => __private::Some(__bubble_cell::<__private::i64>),
+            [__private::DType::U8] => __private::Some(__bubble_cell::<__private::u8>),
+            [__private::DType::U16] => __private::Some(__bubble_cell::<__private::u16>),
+            [__private::DType::U32] => __private::Some(__bubble_cell::<__private::u32>),
+            [__private::DType::U64] => __private::Some(__bubble_cell::<__private::u64>),
+            [__private::DType::F32] => __private::Some(__bubble_cell::<__private::f32>),
+            [__private::DType::F64] => __private::Some(__bubble_cell::<__private::f64>),
             _ => __private::None,
         }
     }

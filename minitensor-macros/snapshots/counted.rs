@@ -60,24 +60,24 @@ const _: () = {
     fn __counted_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::Bool => {
+        match dtypes {
+            [__private::DType::Bool] => {
                 __private::Some(__counted_cell::<__private::scalars::Bool>)
             }
-            __private::DType::I8 => __private::Some(__counted_cell::<__private::i8>),
-            __private::DType::I16 => __private::Some(__counted_cell::<__private::i16>),
-            __private::DType::I32 => __private::Some(__counted_cell::<__private::i32>),
-            __private::DType::I64 => __private::Some(__counted_cell::<__private::i64>),
-            __private::DType::U8 => __private::Some(__counted_cell::<__private::u8>),
-            __private::DType::U16 => __private::Some(__counted_cell::<__private::u16>),
-            __private::DType::U32 => __private::Some(__counted_cell::<__private::u32>),
-            __private::DType::U64 => __private::Some(__counted_cell::<__private::u64>),
-            __private::DType::F32 => __private::Some(__counted_cell::<__private::f32>),
-            __private::DType::F64 => __private::Some(__counted_cell::<__private::f64>),
-            __private::DType::C64 => {
+            [__private::DType::I8] => __private::Some(__counted_cell::<__private::i8>),
+            [__private::DType::I16] => __private::Some(__counted_cell::<__private::i16>),
+            [__private::DType::I32] => __private::Some(__counted_cell::<__private::i32>),
+            [__private::DType::I64] => __private::Some(__counted_cell::<__private::i64>),
+            [__private::DType::U8] => __private::Some(__counted_cell::<__private::u8>),
+            [__private::DType::U16] => __private::Some(__counted_cell::<__private::u16>),
+            [__private::DType::U32] => __private::Some(__counted_cell::<__private::u32>),
+            [__private::DType::U64] => __private::Some(__counted_cell::<__private::u64>),
+            [__private::DType::F32] => __private::Some(__counted_cell::<__private::f32>),
+            [__private::DType::F64] => __private::Some(__counted_cell::<__private::f64>),
+            [__private::DType::C64] => {
                 __private::Some(__counted_cell::<__private::scalars::C64>)
             }
-            __private::DType::C128 => {
+            [__private::DType::C128] => {
                 __private::Some(__counted_cell::<__private::scalars::C128>)
             }
             _ => __private::None,

@@ -106,11 +106,11 @@ const _: () = {
         fn __recurrence_kernel(
             dtypes: &[__private::DType],
         ) -> __private::Option<__private::CellKernel> {
-            match dtypes[0] {
-                __private::DType::F32 => {
+            match dtypes {
+                [__private::DType::F32] => {
                     __private::Some(__recurrence_cell::<__private::f32>)
                 }
-                __private::DType::F64 => {
+                [__private::DType::F64] => {
                     __private::Some(__recurrence_cell::<__private::f64>)
                 }
                 _ => __private::None,
@@ -170,11 +170,11 @@ const _: () = {
     fn __recurrence_vjp_vjp_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => {
+        match dtypes {
+            [__private::DType::F32] => {
                 __private::Some(__recurrence_vjp_vjp_cell::<__private::f32>)
             }
-            __private::DType::F64 => {
+            [__private::DType::F64] => {
                 __private::Some(__recurrence_vjp_vjp_cell::<__private::f64>)
             }
             _ => __private::None,
@@ -370,11 +370,11 @@ const _: () = {
     fn __recurrence_vjp_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => {
+        match dtypes {
+            [__private::DType::F32] => {
                 __private::Some(__recurrence_vjp_cell::<__private::f32>)
             }
-            __private::DType::F64 => {
+            [__private::DType::F64] => {
                 __private::Some(__recurrence_vjp_cell::<__private::f64>)
             }
             _ => __private::None,

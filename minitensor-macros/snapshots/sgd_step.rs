@@ -70,9 +70,9 @@ const _: () = {
     fn __sgd_step_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::ElementKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__sgd_step_loop::<__private::f32>),
-            __private::DType::F64 => __private::Some(__sgd_step_loop::<__private::f64>),
+        match dtypes {
+            [__private::DType::F32] => __private::Some(__sgd_step_loop::<__private::f32>),
+            [__private::DType::F64] => __private::Some(__sgd_step_loop::<__private::f64>),
             _ => __private::None,
         }
     }

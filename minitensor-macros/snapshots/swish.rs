@@ -55,9 +55,9 @@ const _: () = {
     fn __swish_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::ElementKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__swish_loop::<__private::f32>),
-            __private::DType::F64 => __private::Some(__swish_loop::<__private::f64>),
+        match dtypes {
+            [__private::DType::F32] => __private::Some(__swish_loop::<__private::f32>),
+            [__private::DType::F64] => __private::Some(__swish_loop::<__private::f64>),
             _ => __private::None,
         }
     }
@@ -96,9 +96,13 @@ const _: () = {
     fn __swish_vjp_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::ElementKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__swish_vjp_loop::<__private::f32>),
-            __private::DType::F64 => __private::Some(__swish_vjp_loop::<__private::f64>),
+        match dtypes {
+            [__private::DType::F32] => {
+                __private::Some(__swish_vjp_loop::<__private::f32>)
+            }
+            [__private::DType::F64] => {
+                __private::Some(__swish_vjp_loop::<__private::f64>)
+            }
             _ => __private::None,
         }
     }

@@ -57,9 +57,9 @@ const _: () = {
     fn __total_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__total_rows::<__private::f32>),
-            __private::DType::F64 => __private::Some(__total_rows::<__private::f64>),
+        match dtypes {
+            [__private::DType::F32] => __private::Some(__total_rows::<__private::f32>),
+            [__private::DType::F64] => __private::Some(__total_rows::<__private::f64>),
             _ => __private::None,
         }
     }
@@ -91,9 +91,13 @@ const _: () = {
     fn __total_vjp_kernel(
         dtypes: &[__private::DType],
     ) -> __private::Option<__private::CellKernel> {
-        match dtypes[0] {
-            __private::DType::F32 => __private::Some(__total_vjp_rows::<__private::f32>),
-            __private::DType::F64 => __private::Some(__total_vjp_rows::<__private::f64>),
+        match dtypes {
+            [__private::DType::F32] => {
+                __private::Some(__total_vjp_rows::<__private::f32>)
+            }
+            [__private::DType::F64] => {
+                __private::Some(__total_vjp_rows::<__private::f64>)
+            }
             _ => __private::None,
         }
     }

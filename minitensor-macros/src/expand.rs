@@ -17,7 +17,7 @@ use quote::{ToTokens, format_ident};
 use syn::Ident;
 
 use crate::ast::{Core, Elem, Generic, Gradient, Level, Op, Role};
-use crate::dtype::{self, DType};
+use crate::dtype;
 use crate::hygiene::quote;
 use crate::lower::Lowered;
 
@@ -317,49 +317,20 @@ fn turbofish(op: &Op) -> TokenStream {
 /// The function that finds the kernel for the given dtypes.
 fn table(op: &Op, run: &Ident, kind: &Ident) -> TokenStream {
     let kernel = format_ident!("{}_kernel", stem(op));
-    let lists: Vec<Vec<_>> = op.generics.iter().map(computed).collect();
-    let (scrutinee, arms): (_, Vec<TokenStream>) = match &lists[..] {
-        [] => {
-            return quote! {
-                fn #kernel(_: &[__private::DType]) -> __private::Option<__private::#kind> {
-                    __private::Some(#run)
-                }
-            };
-        }
-        [only] => {
-            (quote!(dtypes[0]), only.iter().map(|(name, ty)| quote!(#name => __private::Some(#run::<#ty>),)).collect())
-        }
-        lists => {
-            let arms = lists.iter().fold(vec![vec![]], |tuples, dtypes| {
-                tuples.iter().flat_map(|tuple| dtypes.iter().map(|dtype| [&tuple[..], &[dtype]].concat())).collect()
-            });
-            let arm = |dtypes: &Vec<&(_, _)>| {
-                let (names, types): (Vec<_>, Vec<_>) = dtypes.iter().map(|(name, ty)| (name, ty)).unzip();
-                quote!((#(#names),*) => __private::Some(#run::<#(#types),*>),)
-            };
-            let dtypes = (0..lists.len()).map(syn::Index::from);
-            (quote!((#(dtypes[#dtypes]),*)), arms.iter().map(arm).collect())
-        }
-    };
+    let kernels = op.signature().view().kernels();
+    let arms = kernels.iter().map(|dtypes| {
+        let names = dtypes.iter().map(|d| dtype::tokens(*d));
+        let types = dtypes.iter().map(|d| dtype::stored(*d));
+        quote!([#(#names),*] => __private::Some(#run::<#(#types),*>),)
+    });
     quote! {
         fn #kernel(dtypes: &[__private::DType]) -> __private::Option<__private::#kind> {
-            match #scrutinee {
+            match dtypes {
                 #(#arms)*
                 _ => __private::None,
             }
         }
     }
-}
-
-/// The dtypes that kernels are compiled for. `f16` and `bf16` are computed in `f32`.
-fn computed(generic: &Generic) -> Vec<(TokenStream, TokenStream)> {
-    let mut dtypes = vec![];
-    for dtype in generic.dtypes.iter().map(DType::compute) {
-        if !dtypes.contains(&dtype) {
-            dtypes.push(dtype);
-        }
-    }
-    dtypes.into_iter().map(|d| (dtype::tokens(d), dtype::stored(d))).collect()
 }
 
 /// The Rust type of one element in a kernel.

@@ -1,6 +1,7 @@
 //! Converts errors to Python exceptions and back.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use minitensor::error::panic_text;
@@ -14,6 +15,24 @@ pub struct Exception(pub PyErr);
 
 /// The result of functions that Python calls.
 pub type Result<T> = std::result::Result<T, Exception>;
+
+impl Exception {
+    /// The same exception, whose message begins with what it is about.
+    #[cold]
+    pub fn about(self, py: Python<'_>, what: fmt::Arguments<'_>) -> Exception {
+        let class = self.0.get_type(py);
+        // The exceptions of other libraries may need other arguments than a message.
+        let is_plain = [py.get_type::<PyTypeError>(), py.get_type::<PyValueError>(), py.get_type::<PyBufferError>()]
+            .iter()
+            .any(|plain| class.is(plain));
+        if !is_plain {
+            return self;
+        }
+        let named = PyErr::from_type(class, (format!("{what}: {}", self.0.value(py)),));
+        named.set_cause(py, self.0.cause(py));
+        named.into()
+    }
+}
 
 impl From<PyErr> for Exception {
     fn from(error: PyErr) -> Exception {

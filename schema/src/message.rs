@@ -75,11 +75,11 @@ messages! {
     // Signatures.
     DOUBLED_NAME: "the name `{}` is used twice", "rename one of them; the tensors, attributes, outputs and dimensions of an op must have different names";
     VARIADIC_NOT_LAST: "the tensor list `{}` is not the last tensor", "move `{}` after the other tensors; an op can have only one list";
+    DTYPE_VARIABLES: "`{}` is dtype variable number {} of the op, but {} are possible", "use one variable for all parameters that are promoted to the same dtype";
+    KERNELS: "the dtype variables have {} combinations of dtypes, but at most {} are possible, because each needs a kernel", "restrict one in the clause `dtype`, as in `… where {}: i32 | i64`, or use one variable for several parameters";
     AXIS_DIMENSION: "`{}` is not supported in an op with an `axis` clause", "write `[.., n]` or `[..]` for every tensor; if the caller may choose several axes, use the same name everywhere";
 
     // Tuning.
-    DTYPE_VARIABLES: "`{}` is dtype variable number {} of the op, but {} are possible", "use one variable for all parameters that are promoted to the same dtype";
-    KERNELS: "the dtype variables have {} combinations of dtypes, but at most {} are possible, because each needs a kernel", "restrict one in the clause `dtype`, as in `… where {}: i32 | i64`, or use one variable for several parameters";
     CANDIDATES: "the candidates of `{}` must be 1 to {} different positive integers", "write a list such as `[16, 32, 64]`";
     COMBINATIONS: "the candidates of all tuned attributes have {} combinations", "the limit is {}";
 

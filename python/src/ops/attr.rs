@@ -2,7 +2,6 @@
 
 use minitensor::{Attr, AttrKind, Error, OpDef};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
@@ -16,7 +15,8 @@ pub fn read(op: &OpDef, index: usize, value: &Bound<'_, PyAny>) -> Result<Attr> 
     if value.is_none() {
         return Ok(op.check_attr(index, Attr::None)?);
     }
-    match of_kind(attr.kind, value).map_err(|error| named(op, index, value.py(), error))? {
+    let named = |error: Exception| error.about(value.py(), format_args!("op '{}': attribute '{}'", op.name, attr.name));
+    match of_kind(attr.kind, value).map_err(named)? {
         Some(read) => Ok(op.check_attr(index, read)?),
         None => Err(wrong_type(op, index, value)),
     }
@@ -47,19 +47,6 @@ fn member(value: &Bound<'_, PyAny>) -> Result<Option<Attr>> {
     }
     let word = value.getattr("value")?;
     Ok(word.cast::<PyString>().ok().map(|word| word.to_str().map(Attr::from)).transpose()?)
-}
-
-/// An error about a value, with the names of the op and the attribute.
-#[cold]
-fn named(op: &OpDef, index: usize, py: Python<'_>, Exception(error): Exception) -> Exception {
-    let message = format!("op '{}': attribute '{}': {}", op.name, op.attrs[index].name, error.value(py));
-    if error.get_type(py).is(py.get_type::<PyValueError>()) {
-        return Error::value(message).into();
-    }
-    if error.get_type(py).is(py.get_type::<PyTypeError>()) {
-        return Error::type_(message).into();
-    }
-    error.into()
 }
 
 #[cold]

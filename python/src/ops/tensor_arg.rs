@@ -3,7 +3,6 @@
 use minitensor::kernels::Const;
 use minitensor::op::Arg;
 use minitensor::{DType, Error, OpDef, Tensor};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
@@ -129,18 +128,7 @@ pub fn read_list<'a>(
 /// The error of an array that cannot be an input, with the names of the op and of the input.
 #[cold]
 pub fn of_input(op: &OpDef, name: &str, error: Exception, py: Python<'_>) -> Exception {
-    let class = error.0.get_type(py);
-    // The exceptions of other libraries may need other arguments than a message.
-    let is_plain = [py.get_type::<PyTypeError>(), py.get_type::<PyValueError>(), py.get_type::<PyBufferError>()]
-        .iter()
-        .any(|plain| class.is(plain));
-    if !is_plain {
-        return error;
-    }
-    let message = format!("op '{}': input '{name}': {}", op.name, error.0.value(py));
-    let named = PyErr::from_type(class, (message,));
-    named.set_cause(py, error.0.cause(py));
-    named.into()
+    error.about(py, format_args!("op '{}': input '{name}'", op.name))
 }
 
 #[cold]

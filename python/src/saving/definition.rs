@@ -64,6 +64,9 @@ fn _op_from_json(definition: &str) -> Result<CustomOp> {
     Ok(CustomOp(catch_panics(&portable.name, || portable.build())?))
 }
 
+/// The fields with the dtypes of the variables after the first.
+const OTHER_DTYPES: [&str; 3] = ["dtypes_of_u", "dtypes_of_v", "dtypes_of_w"];
+
 fn write(op: &Portable) -> Result<Value> {
     let input = |i: &PortableInput| json!({"name": i.name, "optional": i.is_optional, "dtype": dtype(i.dtype)});
     let output = |o: &PortableOutput| json!({"name": o.name, "dtype": dtype(o.dtype), "changes": o.changes});
@@ -95,7 +98,7 @@ fn write(op: &Portable) -> Result<Value> {
         "programs": op.programs.iter().map(program).collect::<Result<Value>>()?,
     });
     // Older versions read files without these fields.
-    for (name, dtypes) in ["dtypes_of_v", "dtypes_of_w"].iter().zip(op.dtypes.iter().skip(2)) {
+    for (name, dtypes) in OTHER_DTYPES.iter().zip(op.dtypes.iter().skip(1)).skip(1) {
         definition[*name] = names(dtypes).into();
     }
     Ok(definition)
@@ -145,12 +148,8 @@ fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
         "programs",
     ])?;
     let attrs = fields.get("attributes").each(read_attribute)?;
-    let others = ["dtypes_of_u", "dtypes_of_v", "dtypes_of_w"].map(|name| fields.optional(name));
-    let gap = others
-        .iter()
-        .zip(others.iter().skip(1))
-        .find_map(|pair| if let (None, Some(next)) = pair { Some(next) } else { None });
-    if let Some(next) = gap {
+    let others = OTHER_DTYPES.map(|name| fields.optional(name));
+    if let Some(next) = others.windows(2).find_map(|pair| if pair[0].is_none() { pair[1].as_ref() } else { None }) {
         return Err(next.wrong("null, because the variable before it has no dtypes"));
     }
     let dtypes = std::iter::once(fields.get("dtypes"))
