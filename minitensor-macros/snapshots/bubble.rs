@@ -149,6 +149,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::None(
             __private::Cow::Borrowed("'bubble' changes its arguments in place"),

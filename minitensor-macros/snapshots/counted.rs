@@ -160,6 +160,7 @@ const _: () = {
             many: true,
         }),
         combine: __private::Some(__private::Combine::Add),
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::None(
             __private::Cow::Borrowed(

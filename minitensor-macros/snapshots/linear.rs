@@ -65,6 +65,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Tensor(__linear_body),
         backward: __private::Backward::Composite,
         kernels: __private::KernelTable::new(),

@@ -320,6 +320,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::None(
             __private::Cow::Borrowed(
@@ -480,6 +481,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Derived(__private::Derived {
             vjp: __private::OpRef::Static(&__DEF_VJP_VJP),
@@ -566,6 +568,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Derived(__private::Derived {
             vjp: __private::OpRef::Static(&__DEF_VJP),

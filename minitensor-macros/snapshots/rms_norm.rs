@@ -156,6 +156,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__rms_norm_vjp_program)),
         ),
@@ -260,6 +261,7 @@ const _: () = {
         ),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__rms_norm_program)),
         ),

@@ -151,6 +151,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__rotated_parts_vjp_program)),
         ),
@@ -229,6 +230,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__rotated_parts_program)),
         ),
@@ -262,7 +264,10 @@ const _: () = {
                 ],
                 &[<__private::Attr as __private::From<_>>::from(by)],
             )?;
-            __private::Ok(outputs.tuple2())
+            __private::Ok({
+                let [output0, output1] = outputs.array();
+                (output0, output1)
+            })
         }
         /// The op itself.
         pub fn op() -> __private::OpRef {
@@ -377,6 +382,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Tensor(__rotated_op_body),
         backward: __private::Backward::Composite,
         kernels: __private::KernelTable::new(),

@@ -195,6 +195,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__scaled_program)),
         ),

@@ -156,6 +156,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__swish_vjp_program)),
         ),
@@ -205,6 +206,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__swish_program)),
         ),
@@ -258,6 +260,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Element(
             __private::Some(__private::ProgramFn::Compiled(__swish_program)),
         ),

@@ -206,6 +206,7 @@ const _: () = {
         ),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Formula(__private::Formula {
             run: __private::BackwardBody::Static(__topk_backward),
@@ -232,7 +233,10 @@ const _: () = {
                 &[<__private::Arg<'_> as __private::From<_>>::from(x)],
                 &[<__private::Attr as __private::From<_>>::from(k)],
             )?;
-            __private::Ok(outputs.tuple2())
+            __private::Ok({
+                let [output0, output1] = outputs.array();
+                (output0, output1)
+            })
         }
         /// The op itself.
         pub fn op() -> __private::OpRef {

@@ -182,6 +182,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__total_vjp_program)),
         ),
@@ -251,6 +252,7 @@ const _: () = {
         predicates: __private::Cow::Borrowed(&[]),
         axis: __private::None,
         combine: __private::None,
+        properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(
             __private::Some(__private::ProgramFn::Compiled(__total_program)),
         ),

@@ -1,7 +1,7 @@
 //! The definition of an op in the macro: [`parse`](crate::parse) reads it, [`check`](crate::check) checks it, and
 //! [`expand`](crate::expand) writes the expansion.
 
-use minitensor_schema::grammar::{Formula, Predicate, Shape};
+use minitensor_schema::grammar::{Formula, Predicate, PropertyClause, Shape};
 use minitensor_schema::signature::is_accumulator;
 pub use minitensor_schema::signature::{Arity, Role};
 pub use minitensor_schema::{AttrKind, Combine};
@@ -38,6 +38,8 @@ pub struct Op {
     pub axis: Option<Axis>,
     /// The clause `combine`.
     pub combine: Option<Combine>,
+    /// The clauses `linear`, `symmetric` and `replaces`.
+    pub properties: Vec<Clause<PropertyClause>>,
     /// The function of rows that computes the same as a cell body.
     pub program: Option<Path>,
     pub gradient: Gradient,

@@ -25,6 +25,7 @@ pub fn op(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     shape::shape(op, diag);
     shape::axis(op, clauses, diag);
     shape::combine(op, clauses, diag);
+    properties(op, diag);
     shape::predicates(op, diag);
     in_place(op, diag);
     formula(op, diag);
@@ -82,6 +83,15 @@ fn spelled(name: &syn::Ident, what: &str, diag: &mut Diag) {
 fn registered(name: &syn::LitStr, diag: &mut Diag) {
     if let Err(sentence) = check_op(&name.value()) {
         diag.sentence(name, &sentence);
+    }
+}
+
+/// An op may only have properties that its inputs and outputs admit.
+fn properties(op: &Op, diag: &mut Diag) {
+    for clause in &op.properties {
+        if let Err(problem) = op.properties_of(clause) {
+            diag.problems(op, Some(&clause.source), &[problem]);
+        }
     }
 }
 

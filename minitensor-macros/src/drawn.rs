@@ -35,7 +35,9 @@ enum Kind {
 /// The attributes of parameters.
 pub const WORDS: [&str; 3] = ["position", "uniform", "normal"];
 /// The clauses that both ops have. The one that makes the numbers checks shapes and conditions, too, so that errors have its name.
-const OF_BOTH: [&str; 3] = ["crate", "shape", "where"];
+const OF_BOTH: [&str; 4] = ["crate", "shape", "where", "linear"];
+/// The clauses that no such op can have.
+const OF_NONE: [&str; 4] = ["axis", "inplace", "symmetric", "replaces"];
 
 impl Drawn {
     /// Takes the attributes of these parameters from a function. `None` if there are none.
@@ -115,7 +117,7 @@ impl Drawn {
             }
         }
         let drawn = Drawn { params, clauses: clauses(attr.clone()) };
-        for (word, tokens) in drawn.clauses.iter().filter(|(word, _)| word == "axis" || word == "inplace") {
+        for (word, tokens) in drawn.clauses.iter().filter(|(word, _)| OF_NONE.contains(&word.as_str())) {
             diag.error(tokens, &messages::DRAWN_CLAUSE, &[word]);
         }
         Some(drawn)

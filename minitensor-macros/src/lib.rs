@@ -74,6 +74,9 @@ use syn::{DeriveInput, Ident, ItemFn, parse_quote};
 /// | `backward = …` | `auto` (the default where a gradient can be derived), `none` (differentiating raises), the path of a `BackwardFn`, or a formula |
 /// | `axis = -1`, `axis = None` | lets the caller choose the `axis` of the one core dimension, with that default; with `None` several axes, or all. If an output lacks the dimension, also adds `keepdims` |
 /// | `combine = add` | how the results for parts of a row combine, in any order; also `multiply`, `maximum`, `minimum`, `logical_or`, `logical_and`, `average`. Rows that are not contiguous are then read in the order of memory, and long ones in parts |
+/// | `linear = x`, `linear = (x, y)`, `linear = [x, y]` | the results are linear in an input, in several together, or in each of several. Then one gradient suffices for derivatives of any order |
+/// | `symmetric` | the results remain the same if the inputs are exchanged |
+/// | `replaces = log(softmax(x))` | the op computes this expression, and takes its place in graphs |
 /// | `inplace` | also defines `swish_`, which writes to its first argument |
 /// | `precompiled` | rustc compiles the loops of an element or row body of floats for each dtype and SIMD level. Without it, they are assembled at the first call |
 /// | `name = "ns::op"` | the registered name; by default that of the function |

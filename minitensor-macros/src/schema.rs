@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use minitensor_schema::grammar::PropertyClause;
 use minitensor_schema::signature::{Attribute, Generic, Input, Output, Signature};
-use minitensor_schema::{DType, signature};
+use minitensor_schema::{Attr, AttrKind, DType, Problem, Property, check, signature};
 
 use crate::ast::{self, Core, Elem, Op, text};
+use crate::source::Clause;
 
 /// The parts of a [`Signature`].
 pub struct Parts {
@@ -24,6 +26,20 @@ impl Parts {
 impl Op {
     pub fn signature(&self) -> Parts {
         parts(&self.inputs, &self.attrs, &self.outputs, &self.generics)
+    }
+
+    /// The properties that a clause states, or why the op cannot have them.
+    pub fn properties_of(&self, clause: &Clause<PropertyClause>) -> Result<Vec<Property>, Problem> {
+        let mut signature = self.signature();
+        let added = self.axis.iter().flat_map(|axis| ["axis"].into_iter().chain(axis.keepdims.then_some("keepdims")));
+        signature.attrs.extend(added.map(|name| Attribute {
+            name: name.into(),
+            kind: AttrKind::Int,
+            optional: false,
+            default: Some(Attr::None),
+        }));
+        let shapes = self.shape.as_ref().map(|shape| check::core_shapes(&signature.view(), shape));
+        check::properties(&signature.view(), shapes.as_ref(), &clause.source.tokens, clause)
     }
 }
 
@@ -51,7 +67,9 @@ fn input(input: &ast::Input) -> Input {
 }
 
 fn attribute(attr: &ast::Attribute) -> Attribute {
-    Attribute { name: name(&attr.ident), kind: attr.kind, optional: attr.admits_none(), default: None }
+    // Checks only ask whether there is a default.
+    let default = attr.has_default().then_some(Attr::None);
+    Attribute { name: name(&attr.ident), kind: attr.kind, optional: attr.admits_none(), default }
 }
 
 fn output(output: &ast::Output) -> Output {

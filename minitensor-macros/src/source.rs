@@ -6,10 +6,10 @@ use std::rc::Rc;
 use minitensor_schema::grammar::{Dialect, Parser, Token, TokenKind, Tokens};
 use minitensor_schema::{Extent, Problem, problem};
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
-use quote::quote_spanned;
-use syn::Lit;
+use quote::{ToTokens, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
+use syn::{Ident, Lit};
 
 /// A clause parsed by the grammar of the schema, with its source tokens.
 #[derive(Clone)]
@@ -60,6 +60,11 @@ pub fn read<T>(
         input.parse::<TokenTree>()?;
     }
     Ok(Clause { tree, source: Rc::new(source) })
+}
+
+/// A clause that consists of one word.
+pub fn of_word<T>(word: &Ident, tree: impl FnOnce(Extent) -> T) -> Clause<T> {
+    Clause { tree: tree(Extent::of(0)), source: Rc::new(Source::new(word.to_token_stream())) }
 }
 
 impl Source {

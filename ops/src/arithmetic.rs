@@ -3,25 +3,25 @@
 use minitensor::prelude::*;
 
 /// `x + y`.
-#[custom_op(inplace)]
+#[custom_op(linear = (x, y), symmetric, inplace)]
 pub fn add<T: Num>(x: T, y: T) -> T {
     x + y
 }
 
 /// `x − y`.
-#[custom_op(alias = "sub", inplace)]
+#[custom_op(alias = "sub", linear = (x, y), inplace)]
 pub fn subtract<T: Num>(x: T, y: T) -> T {
     x - y
 }
 
 /// `x · y`.
-#[custom_op(alias = "mul", inplace)]
+#[custom_op(alias = "mul", linear = [x, y], symmetric, inplace)]
 pub fn multiply<T: Num>(x: T, y: T) -> T {
     x * y
 }
 
 /// `x / y`. Integers are divided in float32; `floor_divide` keeps them integers.
-#[custom_op(alias = "div", inplace)]
+#[custom_op(alias = "div", linear = x, inplace)]
 pub fn divide<T: Field>(x: T, y: T) -> T {
     x / y
 }
@@ -51,7 +51,7 @@ pub fn power<T: Num>(x: T, y: T) -> T {
 }
 
 /// `−x`.
-#[custom_op(alias = "neg", inplace)]
+#[custom_op(alias = "neg", linear = x, inplace)]
 pub fn negative<T: Num>(x: T) -> T {
     -x
 }
@@ -111,7 +111,7 @@ pub fn clamp<T: Real>(x: T, #[default = f64::NEG_INFINITY] lo: f64, #[default = 
 }
 
 /// `√(x² + y²)`, without intermediate overflow.
-#[custom_op(precompiled)]
+#[custom_op(symmetric, precompiled)]
 pub fn hypot<T: Float>(x: T, y: T) -> T {
     x.hypot(y)
 }

@@ -3,13 +3,13 @@
 use minitensor::prelude::*;
 
 /// `x == y`; NaN equals nothing.
-#[custom_op(alias = "eq")]
+#[custom_op(alias = "eq", symmetric)]
 pub fn equal<T: Element>(x: T, y: T) -> T::Mask {
     x == y
 }
 
 /// `x != y`.
-#[custom_op(alias = "ne")]
+#[custom_op(alias = "ne", symmetric)]
 pub fn not_equal<T: Element>(x: T, y: T) -> T::Mask {
     x != y
 }

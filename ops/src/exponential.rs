@@ -63,7 +63,7 @@ pub fn cbrt<T: Float>(x: T) -> T {
 }
 
 /// `ln(eˣ + eʸ)`, without intermediate overflow.
-#[custom_op(precompiled)]
+#[custom_op(symmetric, precompiled)]
 pub fn logaddexp<T: Float>(x: T, y: T) -> T {
     x.logaddexp(y)
 }

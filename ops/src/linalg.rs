@@ -6,7 +6,7 @@ use crate::shape::{reshape, squeeze, unsqueeze};
 
 /// The product of matrices; [`matmul()`] also takes vectors.
 #[custom_op(
-    name = "linalg::matrix_product", shape = (x: [.., m, k], y: [.., k, n]) -> [.., m, n],
+    name = "linalg::matrix_product", shape = (x: [.., m, k], y: [.., k, n]) -> [.., m, n], linear = [x, y],
     backward = |d| {
         x: linalg::matrix_product(d, y.matrix_transpose().conj()),
         y: linalg::matrix_product(x.matrix_transpose().conj(), d),
@@ -18,7 +18,7 @@ pub fn matrix_product<T: Num>(x: ArrayView2<T>, y: ArrayView2<T>, out: ArrayView
 
 /// The matrix product `x @ y` over the last two axes; the axes before them broadcast. A vector is treated as a row on
 /// the left and as a column on the right.
-#[custom_op]
+#[custom_op(linear = [x, y])]
 pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if x.ndim() == 0 || y.ndim() == 0 {
         return Err(Error::value(format!(

@@ -3,19 +3,19 @@
 use minitensor::prelude::*;
 
 /// True if both are true; a number is true unless it is 0.
-#[custom_op]
+#[custom_op(symmetric)]
 pub fn logical_and<T: Element>(x: T, y: T) -> T::Mask {
     x.truthy() && y.truthy()
 }
 
 /// True if at least one is true.
-#[custom_op]
+#[custom_op(symmetric)]
 pub fn logical_or<T: Element>(x: T, y: T) -> T::Mask {
     x.truthy() || y.truthy()
 }
 
 /// True if exactly one is true.
-#[custom_op]
+#[custom_op(symmetric)]
 pub fn logical_xor<T: Element>(x: T, y: T) -> T::Mask {
     (x.truthy() || y.truthy()) && !(x.truthy() && y.truthy())
 }
@@ -27,19 +27,19 @@ pub fn logical_not<T: Element>(x: T) -> T::Mask {
 }
 
 /// The bits that are set in both.
-#[custom_op(inplace)]
+#[custom_op(symmetric, inplace)]
 pub fn bitwise_and<T: Int>(x: T, y: T) -> T {
     x & y
 }
 
 /// The bits that are set in at least one.
-#[custom_op(inplace)]
+#[custom_op(symmetric, inplace)]
 pub fn bitwise_or<T: Int>(x: T, y: T) -> T {
     x | y
 }
 
 /// The bits that are set in exactly one.
-#[custom_op(inplace)]
+#[custom_op(symmetric, inplace)]
 pub fn bitwise_xor<T: Int>(x: T, y: T) -> T {
     x.bitwise_xor(y)
 }

@@ -5,7 +5,7 @@ use minitensor::prelude::*;
 
 /// The sum. Integers and booleans are added in 64 bits; floats are added pairwise. `dtype` is the dtype to add in.
 #[custom_op(
-    shape = (x: [.., n]) -> [..], axis = None, combine = add, program = Row::sum,
+    shape = (x: [.., n]) -> [..], axis = None, linear = x, combine = add, program = Row::sum,
     backward = |d| { x: d.unsqueeze(-1) },
 )]
 pub fn sum<T: Num>(x: Columns<T>, dtype: Option<DType>, out: &mut [T]) {
@@ -40,7 +40,9 @@ pub fn row_prod_of_others<T: Num>(x: &[T], out: &mut [T]) {
 }
 
 /// The gradient of [`row_prod_of_others()`]: `Σᵢ≠ⱼ dᵢ Πₖ≠ᵢⱼ xₖ`.
-#[custom_op(name = "row::prod_of_others_vjp", shape = (d: [.., n], x: [.., n]) -> [.., n], backward = none)]
+#[custom_op(
+    name = "row::prod_of_others_vjp", shape = (d: [.., n], x: [.., n]) -> [.., n], linear = d, program = prod_of_others_vjp,
+)]
 pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
     // With `before` = Πₖ<ⱼ xₖ, the terms with i < j are `after` · Σᵢ<ⱼ dᵢ Πₖ<ⱼ,ₖ≠ᵢ xₖ, and that sum follows from the one
     // for j - 1. So do, from the end, the terms with i > j.
@@ -59,9 +61,20 @@ pub fn row_prod_of_others_vjp<T: Num>(d: &[T], x: &[T], out: &mut [T]) {
     }
 }
 
+/// The same as a function of rows, which has derivatives of any order.
+fn prod_of_others_vjp<R: Row>(d: R, x: R) -> R {
+    let is_first = x.position().equal(R::zero());
+    let is_last = (x.position() + R::one()).equal(x.count());
+    let before = R::select(is_first, R::one(), x.cumprod().shift(1));
+    let after = R::select(is_last, R::one(), x.reverse().cumprod().reverse().shift(-1));
+    let above = (d * before).shift(1).recurrence(x.shift(1));
+    let below = (d * after).shift(-1).reverse_recurrence(x.shift(-1));
+    above * after + before * below
+}
+
 /// The arithmetic mean; NaN if there are no elements.
 #[custom_op(
-    shape = (x: [.., n]) -> [..], axis = None, combine = average, program = Row::mean,
+    shape = (x: [.., n]) -> [..], axis = None, linear = x, combine = average, program = Row::mean,
     backward = |d| { x: d.unsqueeze(-1) / n },
 )]
 pub fn mean<T: Field>(x: Columns<T>, out: &mut [T]) {
@@ -116,7 +129,7 @@ pub fn count_nonzero<T: Element>(x: Columns<T>, out: &mut [i64]) {
 
 /// The cumulative sum along an axis. Integers and booleans are added in 64 bits, as in [`sum()`].
 #[custom_op(
-    alias = "cumulative_sum", shape = (x: [.., n]) -> [.., n], axis = -1,
+    alias = "cumulative_sum", shape = (x: [.., n]) -> [.., n], axis = -1, linear = x,
     backward = |d| { x: flip(cumsum(flip(d, -1)), -1) },
 )]
 pub fn cumsum<T: Num>(x: Columns<T>, dtype: Option<DType>, out: ColumnsMut<T>) {

@@ -383,3 +383,24 @@ fn all_pass_opcheck() -> Result<()> {
     }
     Ok(())
 }
+
+/// Scales `x`, with a gradient of which a factor is wrong.
+#[custom_op(name = "faulty::scale", backward = |dx| { x: dx * k * 3, k: dx * x })]
+pub fn scale_wrongly<T: Float>(x: &mut T, k: T) {
+    *x = *x * k;
+}
+
+/// The same for cells, with the right gradient.
+#[custom_op(
+    name = "correct::scale", shape = (x: [.., n], k: [.., n]) -> (), backward = |dx| { x: dx * k, k: dx * x },
+)]
+pub fn scale_rightly<T: Float>(x: &mut [T], k: &[T]) {
+    x.iter_mut().zip(k).for_each(|(x, k)| *x = *x * *k);
+}
+
+#[test]
+fn opcheck_checks_the_gradient_of_an_op_that_modifies_its_input() {
+    let report = opcheck(&scale_wrongly::op(), &[]);
+    assert!(report.findings.iter().any(|f| f.check == "gradient"), "{report}");
+    opcheck(&scale_rightly::op(), &[]).into_result().expect("it is correct");
+}

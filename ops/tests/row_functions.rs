@@ -134,8 +134,7 @@ fn masked<R: Row>(x: R, kept: R::Mask) -> (R, R::Mask, R::Index, R::Mask, R::Ind
 fn masks_and_positions_are_inputs_and_outputs() -> Result<()> {
     let x = Tensor::from_vec(vec![3.0, 1.0, 8.0, 4.0, 5.0, 6.0], [2, 3])?;
     let kept = Tensor::from_vec(vec![true, true, false, false, false, false], [2, 3])?;
-    let outputs = masked::call(&x, &kept)?;
-    let [mean, is_any, top, above, order] = &outputs[..] else { panic!("five outputs") };
+    let (mean, is_any, top, above, order) = masked::call(&x, &kept)?;
     assert_eq!(mean.to_vec::<f64>()?, [2.0, 0.0]);
     assert_eq!(is_any.to_vec::<bool>()?, [true, false]);
     assert_eq!(top.to_vec::<i64>()?, [0, 0]);

@@ -85,3 +85,64 @@ fn a_result_along_the_row_for_an_output_without_it_raises_and_names_both() -> Re
     assert!(finding.contains("'total'"), "{finding}");
     Ok(())
 }
+
+/// The product of a row.
+#[custom_op(shape = (x: [.., n]) -> [..])]
+pub fn product<R: Row>(x: R) -> R {
+    x.prod()
+}
+
+/// The partial derivatives of `Πᵢ xᵢ` by the elements at these positions: the product of the others.
+fn of_others(x: &[f64], places: &[usize]) -> f64 {
+    let is_distinct = places.iter().enumerate().all(|(k, place)| !places[..k].contains(place));
+    let others = x.iter().enumerate().filter(|(i, _)| !places.contains(i)).map(|(_, x)| x);
+    if is_distinct { others.product() } else { 0.0 }
+}
+
+#[test]
+fn products_with_zeros_have_all_derivatives_up_to_the_third() -> Result<()> {
+    use minitensor::autograd::{Options, grad};
+    const ALL: Options = Options { retain_graph: true, create_graph: true };
+    for x in [[2.0, 0.0, 3.0, 5.0], [2.0, 0.0, 3.0, 0.0], [0.0, 0.0, 3.0, 0.0], [0.0; 4], [2.0, -1.0, 3.0, 0.5]] {
+        let leaf = Tensor::from_vec(x.to_vec(), [4])?.with_requires_grad()?;
+        for y in [product::call(&leaf)?, minitensor_ops::reduction::prod::call(&leaf, None, false, None)?] {
+            assert_eq!(y.item::<f64>()?, x.iter().product::<f64>());
+            let slope = |y: &Tensor, i: usize| -> Result<(Tensor, f64)> {
+                let all = grad(&[y.clone()], &[leaf.clone()], &[], ALL)?[0].clone().expect("it depends on x");
+                let one = Tensor::from_vec((0..4).map(|k| f64::from(u8::from(k == i))).collect(), [4])?;
+                let chosen = minitensor_ops::arithmetic::multiply::call(&all, &one)?;
+                let chosen = minitensor_ops::reduction::sum::call(&chosen, None, false, None)?;
+                let value = chosen.item::<f64>()?;
+                Ok((chosen, value))
+            };
+            for i in 0..4 {
+                let (first, value) = slope(&y, i)?;
+                assert_eq!(value, of_others(&x, &[i]), "{x:?} {i}");
+                for j in 0..4 {
+                    let (second, value) = slope(&first, j)?;
+                    assert_eq!(value, of_others(&x, &[i, j]), "{x:?} {i} {j}");
+                    for k in 0..4 {
+                        let (_, value) = slope(&second, k)?;
+                        assert!((value - of_others(&x, &[i, j, k])).abs() < 1e-12, "{x:?} {i} {j} {k}: {value}");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The position of the largest element.
+#[custom_op(shape = (x: [.., n]) -> [..])]
+pub fn place_of_largest<R: Row>(x: R) -> R::Index {
+    x.argmax().to_index()
+}
+
+#[test]
+fn an_empty_row_has_no_position() -> Result<()> {
+    let empty = Tensor::from_vec(Vec::<f64>::new(), [2, 0])?;
+    let error = place_of_largest::call(&empty).expect_err("there is no element").to_string();
+    assert!(error.contains("op 'place_of_largest'") && error.contains("the rows are empty"), "{error}");
+    assert_eq!(place_of_largest::call(&Tensor::from_vec(Vec::<f64>::new(), [0, 0])?)?.numel(), 0);
+    Ok(())
+}

@@ -100,6 +100,29 @@ both! {
         if y > 1.75 { y } else { y * y }
     }
 
+    /// Early results of nested branches.
+    fn early_nested(x, z;) -> (f64, T) {
+        let mut y = x;
+        if x > 0.5 {
+            if z > 0.5 {
+                return x * z;
+            }
+            y += 1.0;
+        } else if x < -1.0 {
+            let w = y * z;
+            if w > 1.0 {
+                y = w;
+            }
+            y *= 3.0
+        } else if z < -0.5 {
+            return z;
+        }
+        if y > 2.0 {
+            return 2.0;
+        }
+        y + z
+    }
+
     /// An early pair.
     fn early_pair(x, z;) -> ((f64, f64), (T, T)) {
         if x > z {
@@ -255,6 +278,8 @@ fn every_element_takes_its_own_branch() {
 fn every_element_returns_at_its_own_place() {
     assert_eq!(results(&early::op(), &[&X], &[]), [X.map(plain::early)]);
     assert_eq!(results(&early_pair::op(), &[&X, &Z], &[]), pairs(plain::early_pair));
+    let nested: Vec<f64> = X.iter().zip(Z).map(|(x, z)| plain::early_nested(*x, z)).collect();
+    assert_eq!(results(&early_nested::op(), &[&X, &Z], &[]), [nested]);
     assert_eq!(results(&after_a_loop::op(), &[&X], &[]), [X.map(plain::after_a_loop)]);
 }
 
@@ -267,6 +292,40 @@ fn every_element_leaves_a_loop_at_its_own_turn() {
         let expected = pairs(|x, z| plain::exits(x, z, turns));
         assert_eq!(results(&exits::op(), &[&X, &Z], &[(turns as i64).into()]), expected, "{turns} turns");
     }
+}
+
+/// Bits, and a mask that changes.
+#[custom_op]
+pub fn mixed_bits<T: Int>(x: T, y: T) -> (T, T::Mask) {
+    let mut z = x;
+    z ^= y;
+    z |= 8;
+    z <<= 1;
+    z &= 63;
+    if x > y {
+        z >>= 2;
+    }
+    let mut odd = z & 1 == 1;
+    odd |= x == y;
+    (z, odd)
+}
+
+#[test]
+fn compound_assignments_of_bits_are_those_of_rust() {
+    let (x, y) = ([1_i32, 5, 12, 7], [3_i32, 5, 2, 70]);
+    let tensor = |v: &[i32]| Tensor::from_vec(v.to_vec(), [4]).unwrap();
+    let (z, odd) = mixed_bits::call(&tensor(&x), &tensor(&y)).unwrap();
+    let expected = x.iter().zip(y).map(|(x, y)| {
+        let mut z = x ^ y;
+        z |= 8;
+        z <<= 1;
+        z &= 63;
+        if *x > y { z >> 2 } else { z }
+    });
+    let expected: Vec<i32> = expected.collect();
+    assert_eq!(z.to_vec::<i32>().unwrap(), expected);
+    let odds: Vec<bool> = expected.iter().zip(x.iter().zip(y)).map(|(z, (x, y))| z & 1 == 1 || *x == y).collect();
+    assert_eq!(odd.to_vec::<bool>().unwrap(), odds);
 }
 
 #[test]

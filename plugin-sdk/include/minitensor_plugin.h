@@ -38,7 +38,7 @@ extern "C" {
 
 #define MT_MAGIC UINT64_C(0x4E4947554C50544D) /* "MTPLUGIN" */
 #define MT_ABI_MAJOR 1u
-#define MT_ABI_MINOR 2u
+#define MT_ABI_MINOR 3u
 #define MT_MAX_NDIM 64
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
@@ -364,6 +364,8 @@ typedef struct MtOp {
   uint32_t n_saved_inputs, n_saved_outputs, n_without;
   uint32_t combine;       /* MtCombine */
   MtStr cuda;             /* reserved: CUDA C++ source */
+  /* Since ABI 1.3: "linear = x, symmetric, replaces = log(softmax(x))", or some of these, as in docs/defining-ops.md. May be empty. */
+  MtStr properties;
 } MtOp;
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */

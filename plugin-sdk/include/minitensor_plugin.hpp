@@ -199,6 +199,10 @@ struct Op : MtOp {
     MtOp::shape = str(clause);
     return *this;
   }
+  constexpr Op &properties(std::string_view clause) {
+    MtOp::properties = str(clause);
+    return *this;
+  }
   template <size_t N> constexpr Op &elements(const MtKernel (&list)[N]) { return with(MT_ELEMENTS, list, N); }
   template <size_t N> constexpr Op &cells(const MtKernel (&list)[N]) { return with(MT_CELLS, list, N); }
   constexpr Op &arrays(MtCallFn run, MtInferFn infer) {

@@ -22,9 +22,14 @@ impl Exception {
     pub fn about(self, py: Python<'_>, what: fmt::Arguments<'_>) -> Exception {
         let class = self.0.get_type(py);
         // The exceptions of other libraries may need other arguments than a message.
-        let is_plain = [py.get_type::<PyTypeError>(), py.get_type::<PyValueError>(), py.get_type::<PyBufferError>()]
-            .iter()
-            .any(|plain| class.is(plain));
+        let is_plain = [
+            py.get_type::<PyTypeError>(),
+            py.get_type::<PyValueError>(),
+            py.get_type::<PyBufferError>(),
+            py.get_type::<PyRuntimeError>(),
+        ]
+        .iter()
+        .any(|plain| class.is(plain));
         if !is_plain {
             return self;
         }

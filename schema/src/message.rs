@@ -99,6 +99,7 @@ messages! {
     SHAPE_OF_ATTR: "`{}` is an attribute, so it has no dimensions", "remove it from the inputs of the clause, or make it a tensor; in a row op, an index for each row has the type `R::Index`";
     UNKNOWN_OUTPUT: "there is no output `{}`", "{}";
     NAME_OUTPUTS: "the `shape` clause describes one output, but the op has {}", "name every output: `-> ({}: {}, …)`";
+    NO_OUTPUT: "the `shape` clause declares the output `{}`, but the function has none", "write `-> ()` if the op only modifies its inputs; if `{}` is the output, remove it from the inputs of the clause";
     INPUT_NOT_IN_SHAPE: "the `shape` clause does not mention the input `{}`", "add `{}: [..]` to its inputs";
     OUTPUT_NOT_IN_SHAPE: "the `shape` clause does not mention the output `{}`", "add `{}: [..]` to its outputs";
     SHAPE_TWICE: "the `shape` clause mentions `{}` twice", "remove one of them";
@@ -108,6 +109,13 @@ messages! {
     PREDICATE_TENSOR: "`{}` is a tensor, but a condition holds for sizes and attributes", "select by the elements in the body, with `if`, or check them in the body of a cell or tensor op, which may return an error";
     PREDICATE_ATTR: "the attribute `{}` is not a number, so it cannot be compared", "compare dimensions and numeric attributes";
     ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "for rows, write `R: Row` and parameters `R`; for loops over a row, `&[T]`. Otherwise remove the clause: the inputs broadcast to one shape, which is the shape of every output, and conditions are written as `where …`";
+
+    // Properties.
+    NOT_LINEAR: "the op cannot be linear in `{}`", "it needs floating-point results, and the input must be a floating-point tensor that is not modified";
+    NOT_SYMMETRIC: "a symmetric op takes at least two tensors of the same dtype and dimensions, which it needs and does not modify", "remove the clause `symmetric`";
+    NOT_REPLACED: "the clause `replaces` does not fit here: `{}`", "write a call of another op, such as `log(softmax(x, axis = axis))`; the op returns one tensor, and takes no list and no tensor that it modifies";
+    NOT_IN_REPLACED: "the expression of `replaces` does not mention `{}`", "add `{}` to it, or give it a default";
+    REPLACED_EXPR: "`{}` is not supported in the clause `replaces`", "write calls of ops on inputs, attributes and constants";
 
     // Formulas.
     COTANGENTS: "the formula takes {}, but the op returns {}", "take one cotangent for each output; write `_` for one that is not used";

@@ -59,6 +59,17 @@ def test_sharded(rank, size):
         y = mtt.layer_norm(sharded)
     assert counter.get_total_counts() == 1, counter.get_comm_counts()
     torch.testing.assert_close(y.full_tensor(), F.layer_norm(x, (16,)))
+    # A sum over a sharded dimension is a partial sum, on which linear ops run.
+    sharded = placed(mesh, x, Shard(2))
+    with CommDebugMode() as counter:
+        total = mtt.sum(sharded, axis=-1)
+        difference = mtt.subtract(mtt.negative(total), total)
+    assert counter.get_total_counts() == 0, counter.get_comm_counts()
+    assert difference.placements == (Partial(),), difference.placements
+    torch.testing.assert_close(difference.full_tensor(), -2 * x.sum(-1))
+    difference.square().sum().backward()
+    torch.testing.assert_close(sharded.grad.full_tensor(), 8 * x.sum(-1, keepdim=True).expand_as(x))
+    assert sharded.grad.placements == (Shard(2),), sharded.grad.placements
     # An op without a rule computes on whole tensors.
     y = mtt.matmul(placed(mesh, x, Shard(0)), placed(mesh, torch.ones(16, 2), Replicate()))
     torch.testing.assert_close(y.full_tensor(), x @ torch.ones(16, 2))

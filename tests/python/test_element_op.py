@@ -328,3 +328,66 @@ def test_an_integer_that_is_too_large_is_an_error_with_its_name():
 
     with pytest.raises(ValueError, match=rf"op 'times': attribute 'k': {2**70} does not fit into int64"):
         times(mt.ones(2), k=2**70)
+
+
+def test_integers_are_stored_beside_floats():
+    @mt.element_op(name="docs::steps", where="scale > 0", dtypes={"out": mt.int8, "offset": "int16"})
+    def steps(x, offset, scale: float = 0.5):
+        return (x / scale).round() + offset
+
+    x = mt.Tensor([0.26, -0.74, 100.0, float("nan"), -200.0], requires_grad=True)
+    offset = mt.Tensor([1, 2, 3, 4, 5], dtype=mt.int16)
+    y = steps(x, offset)
+    assert (y.dtype, y.tolist()) == (mt.int8, [2, 1, 127, 0, -128])
+    assert not y.requires_grad
+    assert steps(x.astype(mt.float64), offset, scale=2.0).tolist() == [1, 2, 53, 0, -95]
+    with pytest.raises(TypeError, match="'offset'"):
+        steps(x, x)
+    mt.testing.opcheck(steps)
+
+
+def test_a_stored_integer_is_a_constant_for_the_gradient():
+    @mt.element_op(name="docs::scaled", dtypes={"code": "uint8"})
+    def scaled(code, scale):
+        return code * scale * scale
+
+    code, scale = mt.Tensor([0, 3, 255], dtype=mt.uint8), mt.Tensor([2.0], requires_grad=True)
+    y = scaled(code, scale)
+    assert y.tolist() == [0.0, 12.0, 1020.0]
+    y.sum().backward()
+    assert scale.grad.tolist() == [4.0 * 258]
+    mt.testing.opcheck(scaled)
+
+
+def test_positions_of_rows_are_stored_as_integers():
+    @mt.row_op(name="docs::top", outputs=["value", "at"], dtypes={"at": "int64"})
+    def top(x):
+        return x.max(), x.argmax()
+
+    value, at = top(mt.Tensor([[1.0, 5.0, 2.0], [7.0, 0.0, 7.0]]))
+    assert (value.tolist(), at.tolist(), at.dtype) == ([5.0, 7.0], [1, 0], mt.int64)
+    mt.testing.opcheck(top)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "error", "words"),
+    [
+        (
+            {"steps": "int8"},
+            ValueError,
+            "op 'docs::wrong': there is no tensor 'steps' whose dtype could be int8",
+        ),
+        ({"out": "float16"}, ValueError, "'out' cannot have the dtype float16 of its own; expected one of"),
+        ({"x": "int8", "y": "int8"}, ValueError, "all inputs have dtypes of their own"),
+        ({"out": "int7"}, Exception, "int7"),
+        (["out"], TypeError, r"dtypes must be a dict such as \{'steps': 'int8'\}, got \['out'\]"),
+    ],
+)
+def test_wrong_dtypes_of_tensors_are_refused(dtypes, error, words):
+    with pytest.raises(error, match=words):
+        mt.element_op(name="docs::wrong", dtypes=dtypes)(lambda x, y: x + y)
+
+
+def test_a_truth_value_is_not_stored_as_an_integer():
+    with pytest.raises(ValueError, match="the output 'out' is a truth value, so its dtype is bool"):
+        mt.element_op(name="docs::wrong", dtypes={"out": "int8"})(lambda x: x > 0)

@@ -5,6 +5,7 @@ import importlib
 import os
 import pkgutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import minitensor as mt
-from minitensor import _stubs
+from minitensor import _minitensor, _stubs
 
 PACKAGE = Path(mt.__file__).parent
 
@@ -209,3 +210,15 @@ def test_samples_are_calls_that_the_op_accepts():
     assert [type(t) for t in parts] == [mt.Tensor, mt.Tensor] and attrs == {"axis": -1}
     with pytest.raises(TypeError, match="no argument 'axes'"):
         _samples("concat", ([x, x],), {"axes": 0})
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only glibc reserves a fixed size for libraries that are loaded later"
+)
+def test_the_library_fits_the_thread_local_memory_of_glibc():
+    # glibc reserves 1,664 bytes for all libraries that are loaded after the start and have such variables.
+    data = Path(_minitensor.__file__).read_bytes()
+    (offset,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    headers = [struct.unpack_from("<IIQQQQQQ", data, offset + k * size) for k in range(count)]
+    assert sum(header[6] for header in headers if header[0] == 7) < 1400

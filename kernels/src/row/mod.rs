@@ -184,17 +184,21 @@ pub trait Row: Float {
     fn min(self) -> Self {
         self.reduce(Reduction::Min)
     }
-    /// The product of all elements; 1 for an empty row. Its gradient is correct even if elements are 0.
+    /// The product of all elements; 1 for an empty row. Its derivatives up to the third are correct even if elements are 0.
     #[inline(always)]
     fn prod(self) -> Self {
         let is_zero = self.equal(Self::zero());
         let others = Self::select(is_zero, Self::one(), self).reduce(Reduction::Prod);
         let zeros = Self::select(is_zero, Self::one(), Self::zero()).sum();
-        // The value is 0, and its derivative by the only zero is 1.
-        let zero = Self::select(is_zero, self, Self::zero()).sum();
-        let none = zeros.equal(Self::zero());
-        let one = zeros.equal(Self::one());
-        Self::select(none, others, Self::select(one, others * zero, others.detach() * zero.detach()))
+        let powers = |n: i64| Self::select(is_zero, self.powi(n), Self::zero()).sum();
+        // The product of one, two or three zeros by Newton's identities. The value is 0, but the derivatives are not.
+        let (p1, p2, p3) = (powers(1), powers(2), powers(3));
+        let two = (p1 * p1 - p2) * lit::<Self>(0.5);
+        let three = (p1 * p1 * p1 - lit::<Self>(3.0) * p1 * p2 + lit::<Self>(2.0) * p3) * lit::<Self>(1.0 / 6.0);
+        let is = |n: i64| zeros.equal(lit(n));
+        let many = Self::select(is(3), three, p1.detach());
+        let product = Self::select(is(1), p1, Self::select(is(2), two, many));
+        Self::select(is(0), others, others * product)
     }
     /// The sum of all elements up to this one.
     #[inline(always)]

@@ -59,9 +59,16 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
             _ => None,
         },
         Expr::Binary(binary) => match binary.op {
-            BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
-                elements(&binary.left, &binary.right).map(Certain::Element)
-            }
+            BinOp::Add(_)
+            | BinOp::Sub(_)
+            | BinOp::Mul(_)
+            | BinOp::Div(_)
+            | BinOp::Rem(_)
+            | BinOp::BitAnd(_)
+            | BinOp::BitOr(_)
+            | BinOp::BitXor(_)
+            | BinOp::Shl(_)
+            | BinOp::Shr(_) => elements(&binary.left, &binary.right).map(Certain::Element),
             BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_) => {
                 // A comparison is certain even if the other operand is not.
                 let compared = elements(&binary.left, &binary.right).or_else(|| {

@@ -3,12 +3,62 @@
 use syn::visit::{self, Visit};
 use syn::{
     Arm, Block, Expr, ExprAssign, ExprBinary, ExprBreak, ExprClosure, ExprContinue, ExprForLoop, ExprLoop,
-    ExprReference, ExprReturn, ExprTry, ExprWhile, Ident, Local, PatIdent,
+    ExprMethodCall, ExprReference, ExprReturn, ExprTry, ExprWhile, Ident, Local, PatIdent, Stmt,
 };
 
 use super::{is_compound, root};
 use crate::ast::{spelling, text};
 use crate::diag::{error, messages};
+
+/// Methods of Rust's arrays, lists and iterators that modify their receivers.
+const MODIFYING: &[&str] = &[
+    "append",
+    "as_mut",
+    "as_mut_slice",
+    "by_ref",
+    "chunks_exact_mut",
+    "chunks_mut",
+    "clear",
+    "clone_from_slice",
+    "copy_from_slice",
+    "dedup",
+    "drain",
+    "extend",
+    "extend_from_slice",
+    "fill",
+    "first_mut",
+    "get_mut",
+    "iter_mut",
+    "last_mut",
+    "next",
+    "next_back",
+    "nth",
+    "pop",
+    "pop_back",
+    "pop_front",
+    "push",
+    "push_back",
+    "push_front",
+    "resize",
+    "retain",
+    "rotate_left",
+    "rotate_right",
+    "select_nth_unstable",
+    "sort_by",
+    "sort_by_key",
+    "sort_unstable",
+    "sort_unstable_by",
+    "sort_unstable_by_key",
+    "split_at_mut",
+    "split_off",
+    "swap",
+    "swap_remove",
+    "truncate",
+    "values_mut",
+    "windows_mut",
+];
+/// Those whose names rows and numbers have, too. They modify an array if nothing takes their result.
+const IN_PLACE: &[&str] = &["insert", "remove", "replace", "reverse", "sort", "take"];
 
 /// The effects of a branch on the code around it.
 #[derive(Default)]
@@ -32,6 +82,19 @@ impl Effects {
         let mut found = Effects::default();
         branches.into_iter().for_each(|branch| found.visit_block(branch));
         found
+    }
+
+    /// Those of an expression that is computed for every element.
+    pub fn of_expr(expr: &Expr) -> Effects {
+        let mut found = Effects::default();
+        found.visit_expr(expr);
+        found
+    }
+
+    /// All effects, as errors.
+    pub fn into_errors(self) -> Vec<syn::Error> {
+        let assigned = self.assigned.into_iter().map(|(_, mistake)| mistake);
+        assigned.chain(self.exits).chain(self.returns).chain(self.errors).collect()
     }
 
     fn leaves(&mut self, at: impl quote::ToTokens, word: &str) {
@@ -64,6 +127,18 @@ impl Effects {
                     self.assigned.push((name.clone(), mistake));
                 }
             }
+        }
+    }
+
+    /// A call of a method that modifies its receiver. A temporary may be modified.
+    fn modifies(&mut self, call: &ExprMethodCall) {
+        let is_place = matches!(&*call.receiver, Expr::Path(_) | Expr::Field(_) | Expr::Index(_) | Expr::Unary(_));
+        if !is_place {
+            return;
+        }
+        if let Some(name) = root(&call.receiver).filter(|name| !self.own.contains(&text(name))) {
+            let method = text(&call.method);
+            self.errors.push(error(&call.method, &messages::MODIFIES_IN_IF, &[name, &method]));
         }
     }
 
@@ -140,6 +215,20 @@ impl<'a> Visit<'a> for Effects {
             self.changes(&e.left, e);
         }
         visit::visit_expr_binary(self, e);
+    }
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        if let Stmt::Expr(Expr::MethodCall(call), Some(_)) = stmt
+            && IN_PLACE.contains(&text(&call.method).as_str())
+        {
+            self.modifies(call);
+        }
+        visit::visit_stmt(self, stmt);
+    }
+    fn visit_expr_method_call(&mut self, e: &'a ExprMethodCall) {
+        if MODIFYING.contains(&text(&e.method).as_str()) {
+            self.modifies(e);
+        }
+        visit::visit_expr_method_call(self, e);
     }
     fn visit_expr_reference(&mut self, e: &'a ExprReference) {
         // A mutable reference to a temporary has no effect outside.

@@ -157,6 +157,7 @@ messages! {
     LEAVES_IF: "`{}` cannot leave an `if` on data", "both branches are computed for every element; make the result the value of the `if`";
     ASSIGNS_IN_IF: "`{}` is assigned inside an `if` on data", "both branches are computed for every element; write `{} = if … { … } else { {} };`";
     WHILE: "`while` on data is not supported, because each element may end at another time", "bound the number of turns: `for _ in 0..100 { if !({}) { break; } … }`";
+    MODIFIES_IN_IF: "`{}` is modified by `{}` under a condition on data", "both sides of a condition are computed for every element; select elements before they are stored, as in `let new = if … { … } else { … };`";
     ENDS_ON_DATA: "a loop that ends on data needs a bound", "write `for` with a fixed count, such as `for _ in 0..100 { … }`; each element may end earlier";
     MATCH: "`match` on data is not supported, because each element may take another arm", "use `if`/`else`";
     AMBIGUOUS: "the dtype of `{}` is ambiguous: {}", "annotate it, such as `let c: T = …;`";

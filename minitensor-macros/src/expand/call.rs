@@ -4,23 +4,27 @@ use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::{Ident, parse_quote};
 
-use super::attr;
+use super::{MOST_OUTPUTS, attr};
 use crate::ast::{Arity, AttrKind, Attribute, Axis, Op, Returns};
-use crate::hygiene::quote;
+use crate::hygiene::{local, quote};
 
 /// Calls the op `__DEF` under the given name.
 pub fn call(op: &Op, name: &Ident) -> TokenStream {
     let count = op.returned().count();
     let (ty, unpack) = match count {
         0 => (quote!(()), None),
-        _ if op.returns == Returns::List || count > 4 => {
-            (quote!(__private::Vec<__private::Tensor>), Some(quote!(.into_vec())))
+        _ if op.returns == Returns::List || count > MOST_OUTPUTS => {
+            (quote!(__private::Vec<__private::Tensor>), Some(quote!(outputs.into_vec())))
         }
-        1 => (quote!(__private::Tensor), Some(quote!(.single()))),
+        1 => (quote!(__private::Tensor), Some(quote!(outputs.single()))),
         n => {
             let each = std::iter::repeat_n(quote!(__private::Tensor), n);
-            let unpack = format_ident!("tuple{n}");
-            (quote!((#(#each),*)), Some(quote!(.#unpack())))
+            let names: Vec<Ident> = (0..n).map(|k| local("output", k)).collect();
+            let unpack = quote!({
+                let [#(#names),*] = outputs.array();
+                (#(#names),*)
+            });
+            (quote!((#(#each),*)), Some(unpack))
         }
     };
     function(op, name, &quote!(__DEF), "Calls the op on tensors.", &ty, unpack)
@@ -57,7 +61,7 @@ fn function(
     let attrs = attributes.iter().map(attr::write);
     let (ready, inputs) = arguments(op);
     let result = match unpack {
-        Some(unpack) => quote!(__private::Ok(outputs #unpack)),
+        Some(unpack) => quote!(__private::Ok(#unpack)),
         None => quote!(__private::Ok(())),
     };
     let outputs = if op.returned().count() == 0 { quote!(_outputs) } else { quote!(outputs) };

@@ -224,6 +224,7 @@ pub fn vjp(op: &Op) -> Option<Vjp> {
         predicates: vec![],
         axis: None,
         combine: None,
+        properties: Vec::new(),
         gradient: Gradient::NotNeeded,
         inplace: None,
         precompiled: None,

@@ -1,9 +1,9 @@
 //! The static `OpDef`.
 
-use minitensor_schema::check;
 use minitensor_schema::shape::{Dim, Dims, Predicate};
+use minitensor_schema::{Property, check};
 use proc_macro2::TokenStream;
-use quote::format_ident;
+use quote::{ToTokens, format_ident};
 use syn::Ident;
 
 use super::{attr, core};
@@ -42,6 +42,8 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             quote!(__private::Some(__private::Combine::#variant))
         }
     };
+    let properties = op.properties.iter().filter_map(|clause| op.properties_of(clause).ok()).flatten();
+    let properties = list(properties.map(|p| property(&p)));
     quote! {
         static #name: __private::OpDef = __private::OpDef {
             name: #op_name,
@@ -55,6 +57,7 @@ pub fn def(op: &Op, name: &Ident, body: &TokenStream, backward: &TokenStream) ->
             predicates: #predicates,
             axis: #axis,
             combine: #combine,
+            properties: #properties,
             body: #body,
             backward: #backward,
             kernels: __private::KernelTable::new(),
@@ -145,6 +148,20 @@ fn rule(elem: Elem) -> TokenStream {
             quote!(__private::DTypeRule::Attr(#i))
         }
         Elem::Any => quote!(__private::DTypeRule::Any),
+    }
+}
+
+fn property(property: &Property) -> TokenStream {
+    match property {
+        Property::Linear(inputs) => {
+            let inputs = list(inputs.iter().map(|i| syn::Index::from(usize::from(*i)).to_token_stream()));
+            quote!(__private::Property::Linear(#inputs))
+        }
+        Property::Symmetric => quote!(__private::Property::Symmetric),
+        Property::Replaces(text) => {
+            let text = borrowed(text);
+            quote!(__private::Property::Replaces(#text))
+        }
     }
 }
 

@@ -128,6 +128,7 @@ pub fn vjp(op: &Op) -> Option<super::vjp::Vjp> {
         predicates: vec![],
         axis: None,
         combine: None,
+        properties: Vec::new(),
         gradient: Gradient::NotNeeded,
         inplace: None,
         precompiled: op.precompiled.clone(),

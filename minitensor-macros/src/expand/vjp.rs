@@ -62,6 +62,7 @@ pub fn of(op: &Op) -> Option<Vjp> {
         predicates: vec![],
         axis: None,
         combine: None,
+        properties: Vec::new(),
         gradient: Gradient::NotNeeded,
         inplace: None,
         precompiled: op.precompiled.clone(),

@@ -42,6 +42,8 @@ pub struct Lowering<'a> {
     unset: Vec<Ident>,
     /// Whether the next block or expression is the result of the function.
     is_tail: bool,
+    /// How often the rest of the body was written twice.
+    doubled: usize,
     /// The number of branches around the current expression of which one is selected.
     selected: usize,
     /// The number of closures around the current expression.
@@ -64,6 +66,7 @@ impl<'a> Lowering<'a> {
             around: vec![],
             unset: vec![],
             is_tail: false,
+            doubled: 0,
             selected: 0,
             closures: 0,
             is_plain: false,

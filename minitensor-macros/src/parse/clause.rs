@@ -1,6 +1,8 @@
 //! The clauses of `#[custom_op(…)]`.
 
-use minitensor_schema::grammar::{FORMULA_EXAMPLE, Formula, Predicate, SHAPE_EXAMPLE, Shape, WHERE_EXAMPLE};
+use minitensor_schema::grammar::{
+    FORMULA_EXAMPLE, Formula, PROPERTY_EXAMPLE, Predicate, PropertyClause, SHAPE_EXAMPLE, Shape, WHERE_EXAMPLE,
+};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -22,6 +24,8 @@ pub struct Clauses {
     pub combine: Option<Ident>,
     /// The conditions of each clause that has some.
     pub predicates: Vec<Clause<Vec<Predicate>>>,
+    /// The clauses `linear`, `symmetric` and `replaces`.
+    pub properties: Vec<Clause<PropertyClause>>,
     pub inplace: Option<Ident>,
     pub precompiled: Option<Ident>,
     pub name: Option<LitStr>,
@@ -78,6 +82,9 @@ const CLAUSES: &[(&str, &str)] = &[
     ("backward", "backward = |d_out| { x: d_out * out }"),
     ("axis", "axis = -1"),
     ("combine", "combine = add"),
+    ("linear", "linear = x"),
+    ("symmetric", "symmetric"),
+    ("replaces", "replaces = log(softmax(x, axis = axis))"),
     ("where", "where eps >= 0.0"),
     ("inplace", "inplace"),
     ("name", "name = \"ns::op\""),
@@ -142,7 +149,7 @@ fn clause(input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
 
 fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result<()> {
     let name = word.to_string();
-    if !matches!(name.as_str(), "inplace" | "precompiled" | "where") {
+    if !is_flag(&name) {
         input.parse::<Token![=]>()?;
     }
     match name.as_str() {
@@ -158,6 +165,11 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         "backward" => clauses.backward = Some(input.parse()?),
         "axis" => clauses.axis = Some(AxisClause { word: word.clone(), default: axis(input)? }),
         "combine" => clauses.combine = Some(Ident::parse_any(input)?),
+        "linear" => clauses.properties.push(source::read(input, PROPERTY_EXAMPLE, |p| p.linear())?),
+        "symmetric" => clauses.properties.push(source::of_word(word, PropertyClause::Symmetric)),
+        "replaces" => {
+            clauses.properties.push(source::read(input, PROPERTY_EXAMPLE, |p| p.expr().map(PropertyClause::Replaces))?);
+        }
         "inplace" => clauses.inplace = Some(word.clone()),
         "precompiled" => clauses.precompiled = Some(word.clone()),
         "name" => clauses.name = Some(input.parse()?),
@@ -186,7 +198,12 @@ fn at_clause(input: ParseStream) -> bool {
     }
     let word = Ident::parse_any(input).ok();
     let value = input.peek(Token![=]) && !input.peek(Token![==]);
-    word.is_some_and(|word| value || word == "inplace" || word == "precompiled" || word == "where")
+    word.is_some_and(|word| value || is_flag(&word.to_string()))
+}
+
+/// Whether a word is a clause without `=`.
+fn is_flag(word: &str) -> bool {
+    matches!(word, "inplace" | "precompiled" | "symmetric" | "where")
 }
 
 /// Whether tokens begin with a clause.
@@ -195,8 +212,7 @@ pub fn starts_clause(tokens: &[TokenTree]) -> bool {
     let punct =
         |at: usize| if let Some(TokenTree::Punct(punct)) = tokens.get(at) { Some(punct.as_char()) } else { None };
     let word = word.to_string();
-    let is_flag = matches!(word.as_str(), "inplace" | "precompiled" | "where");
-    is_flag || CLAUSES.iter().any(|(known, _)| *known == word) && punct(1) == Some('=') && punct(2) != Some('=')
+    is_flag(&word) || CLAUSES.iter().any(|(known, _)| *known == word) && punct(1) == Some('=') && punct(2) != Some('=')
 }
 
 /// Skips to the next clause after an error.

@@ -66,6 +66,7 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
         outputs,
         axis,
         combine: clauses.combine.as_ref().and_then(|word| combine(word, diag)),
+        properties: std::mem::take(&mut clauses.properties),
     };
     op.gradient = gradient(&op, clauses.backward.take(), diag);
     Some(op)

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::as_op;
 use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
+use super::{as_op, linear};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::graph::is_recording;
@@ -315,13 +315,14 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
             counted(node.edges.len(), "input")
         )));
     }
-    grads
-        .into_iter()
-        .enumerate()
-        .map(|(i, g)| match g {
-            Some(g) if call.needs(i) => call.leave(i, g).map(Some),
-            None if call.needs(i) => Err(as_op::no_gradient(op, i)),
-            _ => Ok(None),
-        })
-        .collect()
+    let left = grads.into_iter().enumerate().map(|(i, g)| match g {
+        Some(g) if call.needs(i) => call.leave(i, g).map(Some),
+        None if call.needs(i) => Err(as_op::no_gradient(op, i)),
+        _ => Ok(None),
+    });
+    let mut grads = left.collect::<Result<Vec<_>>>()?;
+    if is_grad_enabled() {
+        linear::record(node, cotangents, &mut grads)?;
+    }
+    Ok(grads)
 }

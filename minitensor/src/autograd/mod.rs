@@ -4,6 +4,7 @@
 mod as_op;
 mod backward_call;
 mod engine;
+mod linear;
 mod meta;
 mod mode;
 mod node;

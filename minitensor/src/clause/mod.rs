@@ -5,9 +5,11 @@
 
 mod backward;
 mod gradient;
+mod property;
 mod shape;
 
 pub use backward::backward;
+pub use property::{pattern, properties};
 pub use shape::{Shape, shape};
 
 use minitensor_schema::grammar::{Dialect, Parser, Source, Tokens};

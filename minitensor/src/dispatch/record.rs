@@ -9,7 +9,7 @@ use crate::autograd::{Edge, GradMeta, Meta, Node, Saved, Whole};
 use crate::error::{Error, Result};
 use crate::graph::record as graph;
 use crate::op::gradient::pullback::Pullback;
-use crate::op::{Backward, OpDef, OpRef, Role, gradient};
+use crate::op::{Backward, OpDef, OpRef, Property, Role, gradient};
 use crate::tensor::Tensor;
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
@@ -120,7 +120,12 @@ fn saves_input(op: &OpDef, pullback: Option<&Pullback>, input: usize) -> bool {
     match (&op.backward, pullback) {
         (_, Some(pullback)) => pullback.saves_input(input),
         (Backward::Derived(_) | Backward::Program(_), None) => true,
-        (Backward::Formula(f), _) => f.saved_inputs.contains(&(input.min(op.inputs.len() - 1) as u8)),
+        (Backward::Formula(f), _) => {
+            let input = input.min(op.inputs.len() - 1) as u8;
+            // The derivative of the gradient calls the op again, in the direction of the others.
+            let is_fixed = |property: &Property| matches!(property, Property::Linear(group) if !group.contains(&input));
+            f.saved_inputs.contains(&input) || op.properties.iter().any(is_fixed)
+        }
         _ => false,
     }
 }

@@ -68,6 +68,7 @@ pub fn table(op: &'static OpDef) -> &'static abi::Op {
         axis: op.axis.map_or(0, |axis| i32::from(axis.attr) + 1),
         keepdims: op.axis.and_then(|axis| axis.keepdims).map_or(0, |k| i32::from(k) + 1),
         many_axes: op.axis.is_some_and(|axis| axis.many).into(),
+        properties: text(&op.properties_text()),
         combine: op.combine.map_or(combine::NONE, |combine| combine.number() as u32 + 1),
         context: std::ptr::from_ref(op).cast(),
         ..EMPTY
@@ -120,6 +121,7 @@ const EMPTY: abi::Op = abi::Op {
     n_without: 0,
     combine: combine::NONE,
     cuda: Str::EMPTY,
+    properties: Str::EMPTY,
 };
 
 fn dtype_rule(of: DTypeRule) -> (u32, u32, u32) {

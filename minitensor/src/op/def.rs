@@ -3,10 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-pub use minitensor_schema::Combine;
 pub use minitensor_schema::signature::{
     Arity, Attribute, Axis, Core, DTypeRule, Generic, Input, List, Output, Role, Signature, Text,
 };
+pub use minitensor_schema::{Combine, Property};
 
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
@@ -45,6 +45,8 @@ pub struct OpDef {
     pub axis: Option<Axis>,
     /// The `combine` clause, if the results for parts of a row combine to the result for the row.
     pub combine: Option<Combine>,
+    /// The clauses `linear`, `symmetric` and `replaces`.
+    pub properties: List<Property>,
     /// The computation.
     pub body: Body,
     /// The gradient.
@@ -256,6 +258,21 @@ impl OpDef {
     /// Whether tensors with this dtype rule can have a gradient.
     pub fn is_differentiable(&self, rule: DTypeRule) -> bool {
         self.schema().is_differentiable(rule)
+    }
+
+    /// The clauses `linear`, `symmetric` and `replaces`, as text.
+    pub fn properties_text(&self) -> String {
+        let name = |i: &u8| self.inputs[usize::from(*i)].name.as_ref();
+        let one = |property: &Property| match property {
+            Property::Linear(group) => format!("({})", group.iter().map(name).collect::<Vec<_>>().join(", ")),
+            Property::Symmetric => "symmetric".into(),
+            Property::Replaces(text) => format!("replaces = {text}"),
+        };
+        let (groups, others): (Vec<&Property>, Vec<&Property>) =
+            self.properties.iter().partition(|p| matches!(p, Property::Linear(_)));
+        let groups: Vec<String> = groups.into_iter().map(one).collect();
+        let linear = (!groups.is_empty()).then(|| format!("linear = [{}]", groups.join(", ")));
+        linear.into_iter().chain(others.into_iter().map(one)).collect::<Vec<_>>().join(", ")
     }
 
     /// The fewest elements for a thread, if the definition tunes it.

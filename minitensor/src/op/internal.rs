@@ -24,6 +24,7 @@ pub(crate) fn internal_op(name: String, body: Dynamic, backward: Backward) -> Op
         predicates: Cow::Borrowed(&[]),
         axis: None,
         combine: None,
+        properties: Cow::Borrowed(&[]),
         body: Body::Dynamic(body),
         backward,
         kernels: KernelTable::new(),

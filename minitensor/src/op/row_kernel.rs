@@ -164,6 +164,11 @@ impl RowKernel {
         let is_side_by_side = stride != 1 && n > 1;
         if let Some(name) = &self.gives_positions {
             check_positions::<T>(n, name)?;
+            if n == 0 && cells > 0 {
+                return Err(Error::value(format!(
+                    "'{name}' is a position in a row, but the rows are empty; add `where n > 0` to the definition"
+                )));
+            }
         }
         let floats: SmallVec<[T; 4]> =
             floats.iter().map(|k| uniform::<T>(attrs, *k, "an attribute")).collect::<Result<_>>()?;

@@ -107,8 +107,14 @@ pub fn truncated<T: Machine + Real>(x: T, least: i128, most: i128) -> i128 {
 
 /// `if`/`else` on elements.
 #[inline(always)]
-pub fn select<T: Element>(condition: T::Mask, a: impl FnOnce() -> T, b: impl FnOnce() -> T) -> T {
+pub fn select<T: Element>(condition: T::Mask, a: impl Fn() -> T, b: impl Fn() -> T) -> T {
     T::select(condition, a(), b())
+}
+
+/// The values of a branch of an `if` on data. It is computed for every element, so it must not modify anything around it.
+#[inline(always)]
+pub fn branch<R>(values: impl Fn() -> R) -> R {
+    values()
 }
 
 /// `&&` on elements.
@@ -422,4 +428,9 @@ macro_rules! tuples {
         }
     )*};
 }
-tuples! { (a Tensor, b Tensor) (a Tensor, b Tensor, c Tensor) (a Tensor, b Tensor, c Tensor, d Tensor) }
+tuples! {
+    (a Tensor, b Tensor) (a Tensor, b Tensor, c Tensor) (a Tensor, b Tensor, c Tensor, d Tensor)
+    (a Tensor, b Tensor, c Tensor, d Tensor, e Tensor) (a Tensor, b Tensor, c Tensor, d Tensor, e Tensor, f Tensor)
+    (a Tensor, b Tensor, c Tensor, d Tensor, e Tensor, f Tensor, g Tensor)
+    (a Tensor, b Tensor, c Tensor, d Tensor, e Tensor, f Tensor, g Tensor, h Tensor)
+}

@@ -14,6 +14,7 @@ mod opcheck;
 mod parts;
 mod precision;
 mod programs;
+mod properties;
 mod rows;
 mod sample;
 mod sizes;

@@ -4,7 +4,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sample::{Sample, made};
-use super::{attributes, batches, formulas, gradients, graphs, layouts, lazy, nan, parts, precision, programs, sizes};
+use super::{
+    attributes, batches, formulas, gradients, graphs, layouts, lazy, nan, parts, precision, programs, properties, sizes,
+};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
 use crate::op::{DTypeRule, OpRef};
@@ -75,6 +77,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("special values", nan::nan_is_not_swallowed),
     ("program", programs::program_is_the_body),
     ("combine", parts::parts_combine),
+    ("properties", properties::properties_hold),
     ("attributes", attributes::domains_are_enforced),
     ("tuning", attributes::candidates_agree),
     ("graph", graphs::graph_is_the_op),

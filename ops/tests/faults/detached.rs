@@ -16,6 +16,12 @@ pub fn quantized_rows<R: Row>(x: R, step: R) -> R {
     (x + multiple) / x.count().sqrt()
 }
 
+/// A product in which the gradient takes one factor as constant. As one tensor, both inputs have the gradient of the other factor.
+#[custom_op(name = "correct::half_detached")]
+pub fn half_detached<T: Float>(x: T, y: T) -> T {
+    x * y.detach() + (y.round() - y).detach()
+}
+
 /// The softmax, whose gradient does not depend on the number that is subtracted.
 #[custom_op(name = "correct::detached_softmax", shape = (x: [.., n]) -> [.., n])]
 pub fn detached_softmax<R: Row>(x: R) -> R {
@@ -41,7 +47,7 @@ pub fn doubled_straight_through<T: Float>(x: T) -> T {
 
 #[test]
 fn detached_values_are_constants_of_the_gradient() {
-    for op in [straight_through::op(), quantized_rows::op(), detached_softmax::op()] {
+    for op in [straight_through::op(), half_detached::op(), quantized_rows::op(), detached_softmax::op()] {
         let report = opcheck(&op, &[]);
         assert!(report.findings.is_empty(), "{report}");
     }

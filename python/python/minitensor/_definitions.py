@@ -151,6 +151,10 @@ class Definition:
         self.outputs = [Output(**o) for o in data["outputs"]]
         #: The dtypes of each dtype variable.
         self.dtypes: dict[str, list[str]] = data["dtypes"]
+        #: The positions of inputs in which the op is linear together.
+        self.linear: list[list[int]] = data["linear"]
+        #: How the results for parts of a row combine: `add`, `average`, …
+        self.combine: str | None = data["combine"]
         #: Whether the op returns a list of tensors.
         self.gives_list: bool = data["gives_list"]
         #: Whether the body is a program of elements or rows.

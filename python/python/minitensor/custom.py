@@ -215,13 +215,14 @@ def _build(
     backward: _Function | str | None,
     validate: _Function | None,
     doc: str,
+    properties: str | None = None,
 ) -> CustomOp:
     if isinstance(backward, str) and backward != "none":
         expected = "a function, None (the gradient follows from the ops called), or 'none' (no gradient)"
         raise ValueError(f"op '{name}': backward must be {expected}, got '{backward}'")
     code = getattr(inspect.unwrap(forward), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    op = _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, doc, file, line)
+    op = _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, properties, doc, file, line)
     key = hash(op)
     # A callable object may not support weak references.
     with contextlib.suppress(TypeError):
@@ -250,6 +251,7 @@ def custom_op(
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
     tune: Mapping[str, Sequence[int]] | None = None,
+    properties: str | None = None,
 ) -> Callable[[_Function], _Function]: ...
 def custom_op(
     function: _Function | None = None,
@@ -260,6 +262,7 @@ def custom_op(
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
     tune: Mapping[str, Sequence[int]] | None = None,
+    properties: str | None = None,
 ) -> Any:
     """Registers a function of Tensors as an op, and returns `mt.ops.<name>`.
 
@@ -279,6 +282,11 @@ def custom_op(
     `tune={"tile": [16, 32, 64]}` lists candidates for an integer parameter that only changes the speed. If a call does
     not pass it, the fastest is measured, once for each class of calls (see `mt.tuning`).
 
+    `properties="linear = x"` states identities that the results satisfy, separated by commas. `linear = x`: the op is
+    linear in `x`, so a single `backward`, even one that uses NumPy, has derivatives of any order, and `mt.jvp` works.
+    `symmetric`: the inputs can be exchanged. `replaces = log(softmax(x, axis=axis))`: the op computes this expression,
+    and takes its place in graphs. `mt.testing.opcheck` verifies them.
+
     Defining an op again by the same function of a module, as when a notebook cell is run again, replaces the op. Any
     other op of the same name is an error; `mt.unregister_custom_op_py(name)` removes it first.
 
@@ -291,8 +299,8 @@ def custom_op(
     >>> mt.unregister_custom_op_py("docs::scaled_square")
     """
     if function is None:
-        return lambda f: _register(f, name, backward, validate, outputs, tune or {})
-    return _register(function, name, backward, validate, outputs, tune or {})
+        return lambda f: _register(f, name, backward, validate, outputs, tune or {}, properties)
+    return _register(function, name, backward, validate, outputs, tune or {}, properties)
 
 
 def _register(
@@ -302,14 +310,24 @@ def _register(
     validate: _Function | None,
     outputs: Sequence[str] | None,
     tune: Mapping[str, Sequence[int]],
+    properties: str | None,
 ) -> _Function:
     name = name or function.__name__
+    check_properties(name, properties)
     schema = _Schema(function, name)
     schema.tune(name, tune)
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     named = list(outputs) if outputs else schema.outputs
-    op = _build(name, schema.taking_members(function), schema.inputs, schema.attrs, named, backward, validate, doc)
+    forward = schema.taking_members(function)
+    op = _build(name, forward, schema.inputs, schema.attrs, named, backward, validate, doc, properties)
     return _replace(op, f"{function.__module__}.{function.__qualname__}")
+
+
+def check_properties(name: str, properties: object) -> None:
+    """Raises TypeError unless `properties` is a text or None."""
+    if properties is not None and not isinstance(properties, str):
+        got = type(properties).__name__
+        raise TypeError(f"op '{name}': properties must be a text such as 'linear = x', got {got}")
 
 
 #: The function that defined an op, and the hash of the op, by name.

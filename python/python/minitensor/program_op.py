@@ -11,13 +11,16 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _minitensor
 from ._trace import Trace
 from ._writer import Writer
-from .custom import _replace, _Schema
+from .custom import _replace, _Schema, check_properties
+
+if typing.TYPE_CHECKING:
+    from ._minitensor import DTypeLike
 
 __all__ = ["element_op", "row_op"]
 
@@ -30,7 +33,12 @@ _NUMBER = re.compile(r"(\w+)\s*:\s*\[\s*(?:\.\.)?\s*\]")
 def element_op(function: _Function, /) -> _Function: ...
 @typing.overload
 def element_op(
-    *, name: str | None = None, outputs: Sequence[str] | None = None, where: str | None = None
+    *,
+    name: str | None = None,
+    outputs: Sequence[str] | None = None,
+    where: str | None = None,
+    dtypes: Mapping[str, DTypeLike] | None = None,
+    properties: str | None = None,
 ) -> Callable[[_Function], _Function]: ...
 def element_op(
     function: _Function | None = None,
@@ -39,6 +47,8 @@ def element_op(
     name: str | None = None,
     outputs: Sequence[str] | None = None,
     where: str | None = None,
+    dtypes: Mapping[str, DTypeLike] | None = None,
+    properties: str | None = None,
 ) -> Any:
     """Registers a function of numbers as an element op, and returns `mt.ops.<name>`.
 
@@ -52,6 +62,9 @@ def element_op(
     each of them. All other parameters are inputs. One whose default is `None` is optional, and `None` if not given.
     A function that returns a tuple has several outputs, named `out0`, `out1`, …, or as `outputs` says.
     `where="b >= 0"` states conditions on attributes, separated by commas. A call that violates one raises an error.
+    `dtypes={"steps": "int8"}` says which inputs and outputs are stored as integers: the function computes with floats,
+    and results are converted, without their fraction, and limited to the range of the dtype. The only output is `out`.
+    `properties="symmetric"` states identities that the results satisfy, as in `mt.custom_op`.
 
     >>> import minitensor as mt
     >>> @mt.element_op(name="docs::squareplus", where="b >= 0")
@@ -68,8 +81,8 @@ def element_op(
     >>> mt.unregister_custom_op_py("docs::squareplus")
     """
     if function is None:
-        return lambda f: _register(f, name, outputs, where)
-    return _register(function, name, outputs, where)
+        return lambda f: _register(f, name, outputs, where, dtypes, properties)
+    return _register(function, name, outputs, where, dtypes, properties)
 
 
 @typing.overload
@@ -82,6 +95,8 @@ def row_op(
     shape: str | None = None,
     where: str | None = None,
     axis: int | None = ...,
+    dtypes: Mapping[str, DTypeLike] | None = None,
+    properties: str | None = None,
 ) -> Callable[[_Function], _Function]: ...
 def row_op(
     function: _Function | None = None,
@@ -92,6 +107,8 @@ def row_op(
     shape: str | None = None,
     where: str | None = None,
     axis: Any = ...,
+    dtypes: Mapping[str, DTypeLike] | None = None,
+    properties: str | None = None,
 ) -> Any:
     """Registers a function of rows as a row op, and returns `mt.ops.<name>`.
 
@@ -106,7 +123,7 @@ def row_op(
     be called.
 
     The op takes floating dtypes, computes half-precision numbers in `float32`, and has derivatives of any order.
-    Attributes, optional inputs, `outputs` and `where` are those of `mt.element_op`.
+    Attributes, optional inputs, `outputs`, `where`, `dtypes` and `properties` are those of `mt.element_op`.
 
     Every input is a row, and their other axes broadcast. A result that is the same for all elements is one number per
     row. `shape` says otherwise, as in Rust: `(x: [.., n], t: [..], weight: [n]) -> [.., n]` takes one number `t` per
@@ -128,8 +145,8 @@ def row_op(
     """
     row = (shape, None if axis is ... else (axis,))
     if function is None:
-        return lambda f: _register(f, name, outputs, where, row)
-    return _register(function, name, outputs, where, row)
+        return lambda f: _register(f, name, outputs, where, dtypes, properties, row)
+    return _register(function, name, outputs, where, dtypes, properties, row)
 
 
 #: The shape clause of a row op, and the default of its axis.
@@ -137,7 +154,13 @@ _Row = tuple[str | None, tuple[int | None] | None]
 
 
 def _register(
-    function: _Function, name: str | None, outputs: Sequence[str] | None, where: str | None, row: _Row | None = None
+    function: _Function,
+    name: str | None,
+    outputs: Sequence[str] | None,
+    where: str | None,
+    dtypes: Mapping[str, DTypeLike] | None,
+    properties: str | None,
+    row: _Row | None = None,
 ) -> _Function:
     kind = "element" if row is None else "row"
     if not callable(function):
@@ -151,6 +174,9 @@ def _register(
     ):
         if text is not None and not isinstance(text, str):
             raise TypeError(f"op '{name}': {key} must be a text such as '{example}', got {type(text).__name__}")
+    check_properties(name, properties)
+    if not isinstance(dtypes or {}, Mapping) or not all(isinstance(key, str) for key in dtypes or {}):
+        raise TypeError(f"op '{name}': dtypes must be a dict such as {{'steps': 'int8'}}, got {dtypes!r}")
     if outputs is not None and (isinstance(outputs, str) or not all(isinstance(o, str) for o in outputs)):
         raise TypeError(f"op '{name}': outputs must be a list of names, got {outputs!r}")
     if row and row[1] and row[1] != (None,) and (type(row[1][0]) is not int):
@@ -168,7 +194,10 @@ def _register(
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     code = getattr(inspect.unwrap(function), "__code__", None)
     place = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    op = _minitensor._build_program_op(name, writer, schema.inputs, schema.attrs, row, where, doc, *place)
+    stored = list((dtypes or {}).items())
+    op = _minitensor._build_program_op(
+        name, writer, schema.inputs, schema.attrs, row, where, properties, stored, doc, *place
+    )
     origin = [getattr(function, part, None) or "<lambda>" for part in ("__module__", "__qualname__")]
     return _replace(op, ".".join(origin))
 

@@ -1,6 +1,6 @@
 //! The definition of an op as data, from which a bridge describes the op to another framework.
 
-use minitensor::op::{Arithmetic, Arity, Backward, DTypeRule, Dim, Dims, Role, ShapeRule, results_read};
+use minitensor::op::{Arithmetic, Arity, Backward, DTypeRule, Dim, Dims, Property, Role, ShapeRule, results_read};
 use minitensor::{Attr, AttrKind, DType, DTypeSet, OpDef, registry};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -56,6 +56,12 @@ fn _definition<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
         outputs.append(d)?;
     }
     out.set_item("outputs", outputs)?;
+    let groups = op.properties.iter().filter_map(|p| if let Property::Linear(group) = p { Some(group) } else { None });
+    out.set_item(
+        "linear",
+        groups.map(|group| group.iter().map(|i| u32::from(*i)).collect()).collect::<Vec<Vec<u32>>>(),
+    )?;
+    out.set_item("combine", op.combine.map(|combine| combine.word()))?;
     out.set_item("gives_list", op.gives_list())?;
     out.set_item("results_read", results_read(&op))?;
     out.set_item("has_program", op.has_program())?;

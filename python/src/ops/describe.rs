@@ -38,7 +38,7 @@ fn attributes(op: &OpDef) -> Option<Vec<Attr>> {
 }
 
 /// Returns a dictionary that describes an op: name, doc, signature, inputs, attributes, outputs, dtypes, shape rule,
-/// its gradient, its program, where it is defined, and the plugin that owns it.
+/// its properties, its gradient, its program, where it is defined, and the plugin that owns it.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     let op = lookup::find(py, name)?;
@@ -95,6 +95,7 @@ fn describe<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyDict>> {
     }
     out.set_item("dtypes", generics)?;
     out.set_item("shape_rule", shape_rule(&op))?;
+    out.set_item("properties", op.properties_text())?;
     out.set_item("differentiable", is_differentiable(&op))?;
     out.set_item("gradient", gradient(&op))?;
     if let Some(program) = attributes(&op).and_then(|attrs| op.program(&attrs, |_| true).ok().flatten()) {

@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::attr;
 use super::custom_op::CustomOp;
+use crate::dtype;
 use crate::error::Result;
 use crate::runtime::gil;
 use crate::tensor::class::PyTensor;
@@ -234,7 +235,7 @@ fn candidates(py: Python<'_>, name: &str, values: &[Py<PyAny>]) -> Result<Vec<i6
 /// Builds an op from Python functions.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-#[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, doc, file, line))]
+#[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, properties, doc, file, line))]
 fn _build_op(
     py: Python<'_>,
     name: String,
@@ -244,6 +245,7 @@ fn _build_op(
     outputs: Vec<String>,
     backward: Option<&Bound<'_, PyAny>>,
     validate: Option<Py<PyAny>>,
+    properties: Option<String>,
     doc: String,
     file: String,
     line: u32,
@@ -251,6 +253,7 @@ fn _build_op(
     let names: Vec<String> = attrs.iter().map(|(n, ..)| n.clone()).collect();
     let mut builder = declared(py, &name, &inputs, &attrs)?.outputs(outputs.clone());
     let body = Forward { name: name.clone(), function: forward, attrs: names.clone(), outputs: outputs.len() };
+    builder = builder.properties(properties.unwrap_or_default());
     builder = builder.doc(doc).location(file, line).body(move |call| body.call(call).map_err(Error::from));
     if let Some(backward) = backward {
         builder = match backward.extract::<String>() {
@@ -280,7 +283,7 @@ type RowClauses = (Option<String>, Option<(Option<i64>,)>);
 /// Builds an element or row op from the function that writes its programs as JSON: from the values of the attributes, and, for
 /// each input, whether it is given. `row` has the shape clause of a row op, and its axis. `conditions` are those on attributes.
 #[pyfunction]
-#[pyo3(signature = (name, write, inputs, attrs, row, conditions, doc, file, line))]
+#[pyo3(signature = (name, write, inputs, attrs, row, conditions, properties, dtypes, doc, file, line))]
 #[allow(clippy::too_many_arguments)]
 fn _build_program_op(
     py: Python<'_>,
@@ -290,11 +293,14 @@ fn _build_program_op(
     attrs: Attributes,
     row: Option<RowClauses>,
     conditions: Option<&str>,
+    properties: Option<String>,
+    dtypes: Vec<(String, Bound<'_, PyAny>)>,
     doc: String,
     file: String,
     line: u32,
 ) -> Result<CustomOp> {
     let mut builder = declared(py, &name, &inputs, &attrs)?.doc(doc).location(file, line);
+    builder = builder.properties(properties.unwrap_or_default());
     if let Some(text) = conditions {
         builder = builder.conditions(text);
     }
@@ -306,6 +312,8 @@ fn _build_program_op(
             if let Some((axis,)) = axis { builder.axis(axis)? } else { builder }
         }
     };
+    let dtypes = dtypes.iter().map(|(tensor, value)| Ok((tensor.as_str(), dtype::parse(value)?)));
+    builder = builder.stored_as(dtypes.collect::<Result<Vec<_>>>()?)?;
     Ok(CustomOp(builder.build()?.definition()))
 }
 

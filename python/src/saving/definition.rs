@@ -101,6 +101,9 @@ fn write(op: &Portable) -> Result<Value> {
     for (name, dtypes) in OTHER_DTYPES.iter().zip(op.dtypes.iter().skip(1)).skip(1) {
         definition[*name] = names(dtypes).into();
     }
+    if !op.properties.is_empty() {
+        definition["properties"] = op.properties.clone().into();
+    }
     Ok(definition)
 }
 
@@ -144,6 +147,7 @@ fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
         "shape",
         "where",
         "axis",
+        "properties?",
         "gradient",
         "programs",
     ])?;
@@ -175,6 +179,7 @@ fn read(part: &Part<'_>, depth: usize) -> Read<Portable> {
         shape: fields.optional("shape").map(|part| part.text().map(str::to_owned)).transpose()?,
         conditions: fields.get("where").each(|part| part.text().map(str::to_owned))?,
         axis: fields.optional("axis").map(|part| read_axis(&part)).transpose()?,
+        properties: fields.optional("properties").map_or(Ok(""), |part| part.text())?.into(),
         gradient: read_gradient(&fields, depth)?,
         attrs,
     })

@@ -48,6 +48,10 @@ pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
         problems.push(Problem::tokens(dims.at, &message::NAME_OUTPUTS, &[&own.len(), first, dims]));
         return problems;
     }
+    if let ([NamedDims { name: None, dims, .. }], [], Some(changed)) = (&shape.outputs[..], &own[..], names.first()) {
+        problems.push(Problem::tokens(dims.at, &message::NO_OUTPUT, &[dims, changed]));
+        return problems;
+    }
     for (i, NamedDims { name, at, .. }) in shape.outputs.iter().enumerate() {
         let Some(name) = name else { return problems };
         if !names.contains(&name.as_str()) {

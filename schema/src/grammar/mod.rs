@@ -6,6 +6,7 @@
 mod expr;
 mod formula;
 mod parser;
+mod property;
 mod shape;
 mod text;
 mod token;
@@ -13,6 +14,7 @@ mod token;
 pub use expr::{Argument, Expr, ExprKind, Let};
 pub use formula::{EXAMPLE as FORMULA_EXAMPLE, Entry, Formula};
 pub use parser::{Dialect, Parser};
+pub use property::{Clause as PropertyClause, EXAMPLE as PROPERTY_EXAMPLE, Group};
 pub use shape::{Dim, DimKind, Dims, EXAMPLE as SHAPE_EXAMPLE, NamedDims, Predicate, Shape, WHERE_EXAMPLE};
 pub use text::{LONGEST, Source};
 pub use token::{SIGNS, Token, TokenKind, Tokens};

@@ -160,9 +160,12 @@ impl Lowering<'_> {
         });
         let condition = without_parens(condition);
         let value = if to.len() == 1 { quote!(#(#each)*) } else { quote!((#(#each),*)) };
-        Expr::Verbatim(
-            quote_spanned!(span=> { let #mask = #condition; let #yes = #then; let #no = #otherwise; #value }),
-        )
+        Expr::Verbatim(quote_spanned!(span=> {
+            let #mask = #condition;
+            let #yes = #rt::branch(|| #then);
+            let #no = #rt::branch(|| #otherwise);
+            #value
+        }))
     }
 
     fn coerce_branches(

@@ -1,13 +1,14 @@
 //! Operators, calls and methods: literal operands of data become data, and comparisons become functions.
 
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, Ident};
+use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 
 use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::Level;
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
-use crate::body::{Certain, ValueKind, holds, is_compound, levels};
+use crate::body::{Certain, Effects, ValueKind, holds, is_compound, levels};
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
@@ -15,6 +16,12 @@ impl Lowering<'_> {
         if self.wrong_binary(binary) {
             *expr = placeholder();
             return ValueKind::Data(None);
+        }
+        if let Some(op) = self.bits_assigned(binary) {
+            let (left, right) = (binary.left.clone(), &binary.right);
+            *expr = parse_quote!(#left = #left #op #right);
+            let Expr::Assign(assign) = expr else { return ValueKind::Static };
+            return self.assign(assign);
         }
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
@@ -34,9 +41,16 @@ impl Lowering<'_> {
             }
             None => (None, None),
         };
+        let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        // Both sides are computed for every element.
+        let effects = if logical { Effects::of_expr(&binary.right).into_errors() } else { vec![] };
         let (left, right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
         let comparison = comparison(&binary.op);
-        let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        if (left.is_data() || right.is_data()) && !self.head.is_machine() && !effects.is_empty() {
+            self.errors.extend(effects);
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         if !left.is_data() && !right.is_data() {
             return match left.join(right) {
                 _ if comparison.is_some() || logical => ValueKind::Flag,
@@ -96,6 +110,23 @@ impl Lowering<'_> {
         let (left, right) = (without_parens(&binary.left), without_parens(&binary.right));
         *expr = Expr::Verbatim(quote!(#function(#left, #right)));
         ValueKind::Data(variable)
+    }
+
+    /// The operator of a compound assignment of bits, which elements and masks do not have: `x |= y` is `x = x | y`.
+    fn bits_assigned(&self, binary: &ExprBinary) -> Option<TokenStream> {
+        let (bits, masks) = match binary.op {
+            BinOp::BitAndAssign(_) => (quote!(&), Some(quote!(&&))),
+            BinOp::BitOrAssign(_) => (quote!(|), Some(quote!(||))),
+            BinOp::BitXorAssign(_) => (quote!(^), None),
+            BinOp::ShlAssign(_) => (quote!(<<), None),
+            BinOp::ShrAssign(_) => (quote!(>>), None),
+            _ => return None,
+        };
+        match self.certain(&binary.left) {
+            Some(Certain::Mask(_)) if !self.head.is_machine() => masks,
+            Some(Certain::Element(_)) => Some(bits),
+            _ => None,
+        }
     }
 
     /// The function of the runtime for an operator of which an operand may be complex.

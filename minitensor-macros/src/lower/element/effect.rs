@@ -133,8 +133,8 @@ impl Lowering<'_> {
     pub fn early_return(&mut self, block: &mut Block, i: usize) {
         let Stmt::Expr(Expr::If(branch), _) = &block.stmts[i] else { return };
         let otherwise = branch.else_branch.as_ref().map(|(_, other)| &**other);
-        let (then_returns, else_returns) = (returns(&branch.then_branch), otherwise.is_some_and(expr_returns));
-        if !then_returns && !else_returns || !self.is_data(&branch.cond) {
+        let may_return = may_return(&branch.then_branch) || otherwise.is_some_and(expr_may_return);
+        if !may_return || self.doubled == MOST_DOUBLED || !self.is_data(&branch.cond) {
             return;
         }
         let rest = block.stmts.split_off(i + 1);
@@ -146,14 +146,19 @@ impl Lowering<'_> {
             Some(Expr::Block(ExprBlock { block, .. })) => block,
             Some(other) => parse_quote!({ #other }),
         };
+        let is_split = !returns(&branch.then_branch) && !returns(&otherwise);
+        self.doubled += usize::from(is_split);
         for block in [&mut branch.then_branch, &mut otherwise] {
             match returns(block) {
                 true => unwrap_return(block),
                 false => {
                     // Names of the branch are not in scope afterwards.
-                    if !block.stmts.iter().all(|stmt| matches!(stmt, Stmt::Expr(Expr::If(_), _))) {
+                    if block.stmts.iter().any(|stmt| matches!(stmt, Stmt::Local(_))) {
                         let inner = &*block;
                         *block = parse_quote!({ #inner });
+                    }
+                    if let (Some(Stmt::Expr(_, semi @ None)), false) = (block.stmts.last_mut(), rest.is_empty()) {
+                        *semi = Some(Default::default());
                     }
                     block.stmts.extend(rest.iter().cloned());
                 }
@@ -177,9 +182,25 @@ fn returns(block: &Block) -> bool {
     matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(ExprReturn { expr: Some(_), .. }), _)))
 }
 
-fn expr_returns(expr: &Expr) -> bool {
-    if let Expr::Block(ExprBlock { block, .. }) = expr { returns(block) } else { false }
+/// Whether a block returns, for some elements or for all. A `return` in a loop does not count.
+fn may_return(block: &Block) -> bool {
+    returns(block)
+        || block.stmts.iter().any(|stmt| matches!(stmt, Stmt::Expr(expr @ Expr::If(_), _) if expr_may_return(expr)))
 }
+
+fn expr_may_return(expr: &Expr) -> bool {
+    match expr {
+        Expr::Block(ExprBlock { block, .. }) => may_return(block),
+        Expr::If(branch) => {
+            may_return(&branch.then_branch)
+                || branch.else_branch.as_ref().is_some_and(|(_, other)| expr_may_return(other))
+        }
+        _ => false,
+    }
+}
+
+/// The most times that the rest of a body is written twice, because neither branch returns for all elements.
+const MOST_DOUBLED: usize = 32;
 
 /// Replaces the final `return` by its value.
 fn unwrap_return(block: &mut Block) {

@@ -5,6 +5,7 @@ mod dead;
 mod fold;
 pub(super) mod fuse;
 mod repeats;
+mod replace;
 
 use super::ir::Graph;
 use super::verify;
@@ -17,6 +18,7 @@ pub type Pass = (&'static str, fn(Graph) -> Graph);
 pub const PASSES: &[Pass] = &[
     ("fold", fold::constants),
     ("repeats", repeats::remove),
+    ("replace", replace::calls),
     ("copies", copies::remove),
     ("dead", dead::remove),
     ("fuse", fuse::calls),

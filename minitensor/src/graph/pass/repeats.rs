@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::graph::{Graph, Operand, ValueId};
+use crate::op::Property;
 
 /// Two pure calls of one op with the same arguments and attributes have the same results. This holds only for memory
 /// that no call changes in place. Results of the graph stay apart, because the caller may change one of them.
@@ -29,7 +30,11 @@ pub fn remove(mut graph: Graph) -> Graph {
             continue;
         }
         // As texts: -0.0 equals 0.0.
-        let key = format!("{} {:?} {:?}", call.op.name, call.args, call.attrs);
+        let mut args: Vec<String> = call.args.iter().map(|arg| format!("{arg:?}")).collect();
+        if call.op.properties.contains(&Property::Symmetric) {
+            args.sort_unstable();
+        }
+        let key = format!("{} {args:?} {:?}", call.op.name, call.attrs);
         let earlier = known.entry(key).or_default();
         let is_same = |other: &&usize| {
             let other = &graph.calls[**other];

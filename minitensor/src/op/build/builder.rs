@@ -45,6 +45,7 @@ pub struct CustomOpBuilder {
     pub(super) program: Option<Made>,
     gradient: Option<Gradient>,
     shape: Option<String>,
+    properties: String,
 }
 
 /// Programs as the body of an op.
@@ -84,6 +85,7 @@ impl CustomOpBuilder {
                 predicates: Cow::Borrowed(&[]),
                 axis: None,
                 combine: None,
+                properties: Cow::Borrowed(&[]),
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::Composite,
                 kernels: KernelTable::new(),
@@ -95,6 +97,7 @@ impl CustomOpBuilder {
             program: None,
             gradient: None,
             shape: None,
+            properties: String::new(),
         }
     }
 
@@ -179,6 +182,23 @@ impl CustomOpBuilder {
     /// ```
     pub fn shape(mut self, text: impl Into<String>) -> Self {
         self.shape = Some(text.into());
+        self
+    }
+
+    /// States identities that the results satisfy, in the syntax of the clauses `linear`, `symmetric` and `replaces`.
+    ///
+    /// ```
+    /// use minitensor::{CustomOpBuilder, op::OpName};
+    ///
+    /// static REVERSED: OpName = OpName::new("flip");
+    /// let op = CustomOpBuilder::new("reversed", 1)
+    ///     .forward(|inputs| REVERSED.call(&[inputs[0].into()], &[]))
+    ///     .properties("linear = x")
+    ///     .build()?;
+    /// # Ok::<(), minitensor::Error>(())
+    /// ```
+    pub fn properties(mut self, text: impl Into<String>) -> Self {
+        self.properties = text.into();
         self
     }
 
@@ -296,6 +316,7 @@ impl CustomOpBuilder {
         if let Some(text) = &self.shape {
             clause::shape(&self.op, text)?.apply_to(&mut self.op);
         }
+        self.op.properties = clause::properties(&self.op, &self.properties)?;
         match self.gradient.take() {
             Some(Gradient::Closure(run)) => self.op.backward = looking_at_all(&self.op, run),
             Some(Gradient::Formula(text)) => self.op.backward = clause::backward(&self.op, &text)?,

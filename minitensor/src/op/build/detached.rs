@@ -26,6 +26,7 @@ impl OpDef {
             inputs: self.inputs.iter().chain(self.inputs.iter()).cloned().collect(),
             backward: Backward::Program(Gradients::new()),
             combine: None,
+            properties: List::Borrowed(&[]),
             ..self.clone()
         };
         op.inputs.to_mut().iter_mut().zip(program.inputs()).for_each(|(input, name)| input.name = name.clone().into());

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use minitensor_kernels::program::{Id, Program};
+use minitensor_schema::suggestion::suggestion;
 
 use super::CustomOpBuilder;
 use super::builder::dtype_of;
 use crate::attr::{Attr, AttrKind};
 use crate::dtype::{DType, DTypeSet};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::Gradients;
 use crate::op::def::*;
 use crate::op::program::promoted_dtypes;
@@ -144,6 +145,46 @@ impl CustomOpBuilder {
     /// ```
     pub fn output_dtype(self, index: usize, dtype: DType) -> Self {
         self.output_rule(index, DTypeRule::Fixed(dtype))
+    }
+
+    /// Declares that inputs and outputs of an op created from a program, by name, are stored as integers:
+    /// [`input_dtype`](CustomOpBuilder::input_dtype), [`output_dtype`](CustomOpBuilder::output_dtype). The other tensors are floats.
+    ///
+    /// # Errors
+    /// If there is no such tensor, it is a truth value, a dtype is not one of integers, or no input is a float.
+    pub fn stored_as<'a>(mut self, dtypes: impl IntoIterator<Item = (&'a str, DType)>) -> Result<Self> {
+        let name_of_op = self.op.name.clone();
+        let wrong = |what: String| Error::value(format!("op '{name_of_op}': {what}"));
+        for (name, dtype) in dtypes {
+            if !dtype.is_integer() {
+                let admitted = DTypeSet::INT;
+                return Err(wrong(format!(
+                    "'{name}' cannot have the dtype {dtype} of its own; expected one of {admitted}"
+                )));
+            }
+            let input = self.op.inputs.iter().position(|input| input.name == name);
+            let output = self.op.outputs.iter().position(|output| output.name == name);
+            self = match (input, output) {
+                (Some(i), _) => self.input_dtype(i, dtype),
+                (None, Some(k)) if self.op.outputs[k].dtype == DTypeRule::Fixed(DType::Bool) => {
+                    return Err(wrong(format!("the output '{name}' is a truth value, so its dtype is bool")));
+                }
+                (None, Some(k)) => self.output_dtype(k, dtype),
+                (None, None) => {
+                    let inputs = self.op.inputs.iter().map(|input| input.name.as_ref());
+                    let known: Vec<&str> = inputs.chain(self.op.outputs.iter().map(|o| o.name.as_ref())).collect();
+                    let hint = suggestion(name, &known).replace('`', "'");
+                    return Err(wrong(format!("there is no tensor '{name}' whose dtype could be {dtype}; {hint}")));
+                }
+            };
+            self = self.dtypes(DTypeSet::FLOAT);
+        }
+        if !self.op.inputs.iter().any(|input| matches!(input.dtype, DTypeRule::Generic(_))) {
+            return Err(wrong(
+                "all inputs have dtypes of their own, so none determines the dtype in which it computes".into(),
+            ));
+        }
+        Ok(self)
     }
 
     pub(super) fn output_rule(mut self, index: usize, rule: DTypeRule) -> Self {

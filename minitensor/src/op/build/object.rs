@@ -38,6 +38,7 @@ where
         predicates: Cow::Borrowed(&[]),
         axis: None,
         combine: None,
+        properties: Cow::Borrowed(&[]),
         body: Body::Dynamic(Dynamic {
             run: Arc::new(move |call| forward(&*object, call.inputs()).map(|t| vec![t])),
             is_interpreted: false,

@@ -39,6 +39,8 @@ pub struct Portable {
     pub conditions: Vec<String>,
     /// The `axis` clause of a row op.
     pub axis: Option<Axis>,
+    /// The clauses `linear`, `symmetric` and `replaces`.
+    pub properties: String,
     /// Its gradient.
     pub gradient: PortableGradient,
     /// Its programs, one for each [choice](PortableProgram::attrs). The inputs of a program are those of the op, and its uniforms
@@ -142,6 +144,7 @@ impl Portable {
             dtypes: op.generics.iter().zip(supported).map(|(g, dtypes)| g.dtypes.intersection(dtypes)).collect(),
             shape: if let ShapeRule::Core(core) = &op.shape { Some(core.text.to_string()) } else { None },
             conditions: op.predicates.iter().map(|p| p.text.to_string()).collect(),
+            properties: op.properties_text(),
             axis: op.axis,
             gradient: gradient::of(op, &programs),
             programs,

@@ -58,25 +58,8 @@ impl Outputs {
         &mut self.0
     }
 
-    /// The first two outputs.
-    pub fn tuple2(self) -> (Tensor, Tensor) {
-        let [a, b] = self.array();
-        (a, b)
-    }
-
-    /// The first three outputs.
-    pub fn tuple3(self) -> (Tensor, Tensor, Tensor) {
-        let [a, b, c] = self.array();
-        (a, b, c)
-    }
-
-    /// The first four outputs.
-    pub fn tuple4(self) -> (Tensor, Tensor, Tensor, Tensor) {
-        let [a, b, c, d] = self.array();
-        (a, b, c, d)
-    }
-
-    fn array<const N: usize>(self) -> [Tensor; N] {
+    /// The first `N` outputs.
+    pub fn array<const N: usize>(self) -> [Tensor; N] {
         let mut outputs = self.0.into_iter();
         std::array::from_fn(|_| outputs.next().expect("the op has as many outputs as its definition says"))
     }

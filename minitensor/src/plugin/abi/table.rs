@@ -149,6 +149,7 @@ structs! {
         n_without: u32,
         combine: u32,
         cuda: Str,
+        properties: Str,
     }
     Device {
         struct_size: usize,

@@ -48,19 +48,47 @@ impl Ops {
 ///
 /// # Safety
 /// The pointer is null, or to a table that is valid as the ABI requires and lives for ever. Its first field is its size.
-pub unsafe fn table<T>(table: *const T, what: &str) -> Result<&'static T> {
+pub unsafe fn table<T>(pointer: *const T, what: &str) -> Result<&'static T> {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        size(pointer, size_of::<T>(), what)?;
+        // A pointer that is not null is valid.
+        Ok(&*pointer)
+    }
+}
+
+/// The table of an op. The fields that a minor version of the ABI has added are zero in the table of an older plugin.
+///
+/// # Safety
+/// As for [`table`].
+unsafe fn table_of_op(pointer: *const abi::Op) -> Result<&'static abi::Op> {
+    // SAFETY: by the contract of this function, and zero is a value of every field.
+    unsafe {
+        let size = size(pointer, std::mem::offset_of!(abi::Op, properties), "an op")?;
+        if size >= size_of::<abi::Op>() {
+            return Ok(&*pointer);
+        }
+        let mut extended = Box::new(std::mem::MaybeUninit::<abi::Op>::zeroed());
+        std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), extended.as_mut_ptr().cast::<u8>(), size);
+        Ok(Box::leak(extended).assume_init_ref())
+    }
+}
+
+/// The size of a table, which is at least `least` bytes.
+///
+/// # Safety
+/// As for [`table`].
+unsafe fn size<T>(table: *const T, least: usize, what: &str) -> Result<usize> {
     // SAFETY: by the contract of this function.
     let size = unsafe { table.cast::<usize>().as_ref() };
     let size = *size.ok_or_else(|| Error::value(format!("{what} is a null pointer")))?;
-    if size < size_of::<T>() || size > 1 << 16 {
-        let least = size_of::<T>();
+    if size < least || size > 1 << 16 {
         return Err(Error::value(format!(
             "the table of {what} has {}, expected at least {least}",
             counted(size, "byte")
         )));
     }
-    // SAFETY: by the contract of this function, a pointer that is not null is valid.
-    Ok(unsafe { &*table })
+    Ok(size)
 }
 
 /// # Safety
@@ -68,7 +96,7 @@ pub unsafe fn table<T>(table: *const T, what: &str) -> Result<&'static T> {
 unsafe fn read(op: *const abi::Op, depth: usize) -> Result<OpRef> {
     // SAFETY: by the contract of this function.
     unsafe {
-        let table = table(op, "an op")?;
+        let table = table_of_op(op)?;
         let name = table.name.get(most::NAME).map_err(|e| e.context("the name of an op"))?;
         if name.is_empty() {
             return Err(Error::value("an op has no name"));
@@ -113,6 +141,7 @@ impl Reader {
                 predicates: Cow::Borrowed(&[]),
                 axis: self.axis()?,
                 combine: self.combine()?,
+                properties: List::Borrowed(&[]),
                 body: Body::Tensor(|_| Err(Error::runtime("the op has no body"))),
                 backward: Backward::NotNeeded,
                 kernels: KernelTable::new(),
@@ -125,6 +154,8 @@ impl Reader {
             check::defaults(&mut op)?;
             self.set_shape(&mut op)?;
             op.check_defaults()?;
+            let properties = t.properties.get(most::CLAUSE).map_err(|e| e.context("its properties"))?;
+            op.properties = clause::properties(&op, properties)?;
             self.columns(&op)?;
             check::parts(&op, self.table.body)?;
             self.set_body(&mut op)?;

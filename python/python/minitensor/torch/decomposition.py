@@ -344,8 +344,8 @@ def evaluate(
     uniforms = [argument(kind, which, False) for kind, which in program.uniforms]
     # Absent inputs do not have the length of the row.
     is_given = [kind == "input" and tensors[which] is not None for kind, which in program.inputs]
-    lengths = [t.shape[-1] for t, given in zip(inputs, is_given, strict=True) if given]
-    length = lengths[0] if program.is_of_rows and lengths else 1
+    rows = [t for t, given in zip(inputs, is_given, strict=True) if given] if program.is_of_rows else []
+    length = rows[0].shape[-1] if rows else 1
     found = program.evaluate(inputs, uniforms, length, dtype, device)
     if program.is_of_rows:
         # Values that do not depend on the position have one element.

@@ -41,7 +41,6 @@ def make_function(op: Op) -> Callable[..., Any]:
     recorded = recorded_directly(op) if is_recorded else None
     with_tensors = make_numbers(definition)
     has_names = len(definition.outputs) > 1 and not definition.gives_list
-    # PyTorch keeps no classes of tuples.
     named = _result_class(definition.name) if has_names else None
     signature = make_signature(op)
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
@@ -62,7 +61,7 @@ def make_function(op: Op) -> Callable[..., Any]:
                     found = recorded(attributes, *args[:count])
                     return found if named is None else named(*found)
         found = dispatch(bind(args, kwargs))
-        return found if named is None or _is_compiling() else named(*found)
+        return found if named is None else named(*found)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         # As `signature.bind`, which PyTorch before 2.8 does not compile.
@@ -82,7 +81,10 @@ def make_function(op: Op) -> Callable[..., Any]:
         tensors = definition.flat(args)
         if any(isinstance(t, NUMBERS) for t in tensors):
             tensors = with_tensors(tensors)
-        is_wrong = any(t is not None and not isinstance(t, Tensor) for t in tensors)
+        # Other classes, such as the proxies of torch.fx, may take part in PyTorch's calls.
+        is_wrong = any(
+            t is not None and not isinstance(t, Tensor) and not hasattr(type(t), "__torch_function__") for t in tensors
+        )
         if is_wrong or (inputs and all(t is None for t in tensors)):
             return direct(*args)
         if not _is_compiling() and any(type(t).__name__ == "DTensor" for t in tensors):
@@ -93,8 +95,9 @@ def make_function(op: Op) -> Callable[..., Any]:
         result = op.op(*definition.nested(tensors), *attributes)
         return result if returns_input is None else args[returns_input]
 
-    call.__name__ = call.__qualname__ = op.name
-    call.__module__ = "minitensor.torch"
+    *namespaces, last = definition.name.split("::")
+    call.__name__ = call.__qualname__ = last
+    call.__module__ = ".".join(["minitensor.torch", *namespaces])
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__doc__ = direct.__doc__
     return call

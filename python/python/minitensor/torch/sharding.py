@@ -1,7 +1,8 @@
 """Sharding rules of ops for DTensor, made from their rules for shapes.
 
-Batch dimensions are independent: an op runs locally on shards of them. Core dimensions are replicated. The gradient of
-an input that lacks a sharded dimension, such as a weight, is a partial sum.
+Batch dimensions are independent: an op runs locally on shards of them. The gradient of an input that lacks a sharded
+dimension, such as a weight, is a partial sum. Core dimensions are replicated, except by an op whose results for parts
+of a row add up: its result is a partial sum. An op that is linear in an input runs locally on partial sums.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def register(op: Op) -> None:
 
 def strategy(op: Op, schema: Any) -> Any:
     """The admitted placements of the results and inputs of an op."""
+    from torch.distributed.tensor import Partial, Replicate, Shard
+
     args = op.definition.all_arguments(tuple(schema.args_schema))
     tensors = op.definition.flat(tuple(children(arg) for arg in args))
     shapes = [None if t is None else tuple(t.shape) for t in tensors]
@@ -43,7 +46,13 @@ def strategy(op: Op, schema: Any) -> Any:
     placements: list[tuple[Places, Places]] = [([None] * count, [None] * len(given(shapes)))]
     for results, inputs in batch_places(op, shapes, op.definition.attributes(args)):
         placements.append((results, [place for place, shape in zip(inputs, shapes, strict=True) if shape is not None]))
-    return expanded(schema, [(shards(r), shards(i)) for r, i in placements], count)
+    every = [(shards(r), shards(i)) for r, i in placements]
+    every += [([Partial()], [Shard(axis)]) for axis in added_axes(op, shapes, op.definition.attributes(args))]
+    last = len(op.definition.inputs) - 1
+    for group in op.definition.linear:
+        is_linear = [min(k, last) in group for k, shape in enumerate(shapes) if shape is not None]
+        every.append(([Partial()] * count, [Partial() if linear else Replicate() for linear in is_linear]))
+    return expanded(schema, every, count)
 
 
 def gradient_strategy(op: Op, schema: Any) -> Any:
@@ -71,6 +80,9 @@ def gradient_strategy(op: Op, schema: Any) -> Any:
             places = [p for p, shape in zip([*results, *inputs], shapes, strict=True) if shape is not None]
             places += [p for p, is_known in zip(results, is_read, strict=False) if is_known]
             placements.append((gradients, shards(places)))
+        # Each part of a row has the gradient of the sum.
+        for axis in added_axes(op, shapes[first:], attrs) if not any(is_read) else []:
+            placements.append(([Shard(axis)] * count, [*shards([None] * len(given(shapes[:first]))), Shard(axis)]))
     found = expanded(schema, placements, count)
     if count == 1:
         # The gradient op returns a list.
@@ -117,6 +129,14 @@ def places_beside_axes(definition: Definition, shape: Any, attrs: dict[str, Any]
         removed = place - sum(axis < place for axis in axes)
         found.append(([place if dims.core or keeps else removed for dims in definition.shapes.outputs], [place]))
     return found
+
+
+def added_axes(op: Op, shapes: list[Any], attrs: dict[str, Any]) -> Sequence[int]:
+    """The core dimensions of an op of one input, if the results for parts of a row add up to that for the row."""
+    clause = op.definition.shapes
+    if op.definition.combine != "add" or clause is None or clause.axis is None or shapes[0] is None:
+        return []
+    return clause.axis.chosen(op.definition.complete(attrs), len(shapes[0]))
 
 
 def children(arg: Any) -> Any:

@@ -37,6 +37,7 @@ impl Portable {
         let mut builder = CustomOpBuilder::new(self.name.clone(), 0)
             .inputs(self.inputs.iter().map(|input| input.name.clone()))
             .doc(self.doc.clone())
+            .properties(self.properties.clone())
             .location("<loaded>", 0);
         for (i, _) in self.inputs.iter().enumerate().filter(|(_, input)| input.is_optional) {
             builder = builder.optional(i);
