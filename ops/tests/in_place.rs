@@ -387,7 +387,7 @@ fn all_pass_opcheck() -> Result<()> {
 /// Scales `x`, with a gradient of which a factor is wrong.
 #[custom_op(name = "faulty::scale", backward = |dx| { x: dx * k * 3, k: dx * x })]
 pub fn scale_wrongly<T: Float>(x: &mut T, k: T) {
-    *x = *x * k;
+    *x *= k;
 }
 
 /// The same for cells, with the right gradient.
@@ -395,7 +395,7 @@ pub fn scale_wrongly<T: Float>(x: &mut T, k: T) {
     name = "correct::scale", shape = (x: [.., n], k: [.., n]) -> (), backward = |dx| { x: dx * k, k: dx * x },
 )]
 pub fn scale_rightly<T: Float>(x: &mut [T], k: &[T]) {
-    x.iter_mut().zip(k).for_each(|(x, k)| *x = *x * *k);
+    x.iter_mut().zip(k).for_each(|(x, k)| *x *= *k);
 }
 
 #[test]

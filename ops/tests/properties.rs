@@ -1,5 +1,8 @@
 //! The clauses `linear`, `symmetric` and `replaces`: what they mean, and what opcheck finds if they do not hold.
 
+// A slice of one owned tensor reads better than `from_ref`.
+#![allow(clippy::cloned_ref_to_slice_refs)]
+
 use minitensor::autograd::{Options, grad};
 use minitensor::op::OpName;
 use minitensor::prelude::*;

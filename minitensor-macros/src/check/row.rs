@@ -53,6 +53,11 @@ pub fn row(op: &Op, diag: &mut Diag) {
             [Dim { kind: DimKind::Name(dim), .. }] => length.get_or_insert_with(|| dim.clone()) == dim,
             _ => false,
         };
+        if let [Dim { kind: DimKind::Name(dim), at, .. }] = &named.dims.core[..]
+            && let Some(attr) = op.attrs.iter().find(|attr| text(&attr.ident) == *dim)
+        {
+            return diag.error(shape.source.anchor(*at), &messages::ROW_ATTR, &[dim, &attr.ident]);
+        }
         if !fits {
             diag.error(shape.source.anchor(named.dims.at), &messages::ROW_DIMENSIONS, &[&name, &named.dims]);
         }

@@ -114,6 +114,7 @@ messages! {
     // Rows.
     ROW_NEEDS_SHAPE: "the op `{}` works on rows, but has no `shape` clause", "state which arguments are rows, and which have one number for each row: `shape = (x: [.., n]) -> [.., n]`";
     ROW_DIMENSIONS: "a row has one dimension, but `{}` has {} here", "write `[.., n]` for a row, `[..]` for one number for each row, with the same name everywhere. With `axis = None`, a row may be several axes; a cell op takes matrices, `ArrayView2<T>`, and returns other lengths";
+    ROW_ATTR: "the dimension `{}` of a row has the name of an attribute, but the inputs determine its size", "rename the dimension or the attribute `{}`; the length of a row is `x.count()`";
     ROW_BATCH: "the output of a row op must have the batch dimensions `..`", "write `[.., n]` or `[..]` for an output";
     ROW_INDEX: "`{}` is one index for each row, but has {} here", "write `[..]`";
     ROW_NONE: "the op `{}` takes no row", "give an input the dimensions `[.., n]`, or write an element op";

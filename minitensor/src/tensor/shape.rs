@@ -141,6 +141,12 @@ impl Deref for Shape {
     }
 }
 
+impl From<&Shape> for Shape {
+    fn from(shape: &Shape) -> Shape {
+        shape.clone()
+    }
+}
+
 impl From<&[usize]> for Shape {
     fn from(dims: &[usize]) -> Shape {
         Shape(SmallVec::from_slice(dims))

@@ -7,7 +7,7 @@ use super::sample::Sample;
 use super::values::{Random, close, numbers, tensor_like};
 use crate::clause;
 use crate::error::{Error, Result};
-use crate::op::{OpDef, OpRef, Property, Value, bind, dispatch_one, registry};
+use crate::op::{OpRef, Property, Value, bind, dispatch_one, registry};
 use crate::tensor::Tensor;
 
 /// Each property must hold for the sample.
@@ -84,8 +84,7 @@ fn is_replaced(op: &OpRef, sample: &Sample, text: &str) -> Result<()> {
         sample.inputs[i] = None;
     }
     let results = sample.call(op)?;
-    let replaced =
-        evaluated(&pattern, op, &sample).map_err(|e| e.context("the expression of the clause `replaces`"))?;
+    let replaced = evaluated(&pattern, &sample).map_err(|e| e.context("the expression of the clause `replaces`"))?;
     match (&results[..], replaced) {
         ([result], Replaced::Tensor(replaced)) if close(result, &replaced, 1e-8)? => Ok(()),
         ([result], Replaced::Tensor(replaced)) => Err(Error::runtime(format!(
@@ -110,7 +109,7 @@ impl Replaced {
     }
 }
 
-fn evaluated(pattern: &Pattern, op: &OpDef, sample: &Sample) -> Result<Replaced> {
+fn evaluated(pattern: &Pattern, sample: &Sample) -> Result<Replaced> {
     Ok(match pattern {
         Pattern::Input(i) => match &sample.inputs[*i] {
             Some(t) => Replaced::Tensor(t.clone()),
@@ -119,8 +118,8 @@ fn evaluated(pattern: &Pattern, op: &OpDef, sample: &Sample) -> Result<Replaced>
         Pattern::Attr(k) => Replaced::Attr(sample.attrs[*k].clone()),
         Pattern::Const(value) => Replaced::Attr(value.clone()),
         Pattern::Call { op: name, args, keywords } => {
-            let args = args.iter().map(|arg| evaluated(arg, op, sample)).collect::<Result<Vec<_>>>()?;
-            let named = keywords.iter().map(|(_, arg)| evaluated(arg, op, sample)).collect::<Result<Vec<_>>>()?;
+            let args = args.iter().map(|arg| evaluated(arg, sample)).collect::<Result<Vec<_>>>()?;
+            let named = keywords.iter().map(|(_, arg)| evaluated(arg, sample)).collect::<Result<Vec<_>>>()?;
             let values: Vec<Value<'_>> = args.iter().map(Replaced::as_value).collect();
             let named: Vec<(&str, Value<'_>)> =
                 keywords.iter().zip(&named).map(|((word, _), value)| (word.as_str(), value.as_value())).collect();

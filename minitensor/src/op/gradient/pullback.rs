@@ -49,6 +49,17 @@ impl Pullback {
     /// # Errors
     /// If the op has no gradient, since its program has none.
     pub fn new(op: &OpDef, key: &Key, attrs: &[Attr]) -> Result<Pullback> {
+        let pullback = Pullback::derived(op, key, attrs)?;
+        if key.is_complex && !pullback.vjp.generics.iter().any(|g| g.dtypes.contains(DType::C64)) {
+            return Err(Error::runtime(format!(
+                "op '{}' has no gradient: none is derived for complex numbers; write it as a formula",
+                op.name
+            )));
+        }
+        Ok(pullback)
+    }
+
+    fn derived(op: &OpDef, key: &Key, attrs: &[Attr]) -> Result<Pullback> {
         match (&op.backward, &op.body) {
             (Backward::Derived(derived), Body::Cell(_)) => {
                 let mut pullback = Pullback::compiled(op, derived, key);
