@@ -140,7 +140,8 @@ def test_a_replaced_expression_has_its_gradient(fused):
 
 def test_properties_are_described_and_kept_in_files(fused):
     assert mt.ops.describe("stated::fused")["properties"] == "replaces = log(softmax(x * scale, axis = axis))"
-    assert mt.ops.describe("add")["properties"] == "linear = [(x, y)], symmetric"
+    assert mt.ops.describe("add")["properties"] == "linear = (x, y), symmetric"
+    assert mt.ops.describe("multiply")["properties"] == "linear = [x, y], symmetric"
     assert mt.ops.describe("exp")["properties"] == ""
     text = _minitensor._op_to_json("stated::fused", [({"scale": 2.0, "axis": -1}, [True])])
     assert json.loads(text)["properties"] == "replaces = log(softmax(x * scale, axis = axis))"
@@ -180,7 +181,7 @@ def test_opcheck_verifies_them():
 
 def test_a_library_states_them():
     with loaded(library(op='.properties = MT_STR("linear = x"),')):
-        assert mt.ops.describe("probe")["properties"] == "linear = [(x)]"
+        assert mt.ops.describe("probe")["properties"] == "linear = x"
 
 
 def test_the_table_of_an_older_library_has_none():

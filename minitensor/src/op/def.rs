@@ -262,17 +262,23 @@ impl OpDef {
 
     /// The clauses `linear`, `symmetric` and `replaces`, as text.
     pub fn properties_text(&self) -> String {
-        let name = |i: &u8| self.inputs[usize::from(*i)].name.as_ref();
-        let one = |property: &Property| match property {
-            Property::Linear(group) => format!("({})", group.iter().map(name).collect::<Vec<_>>().join(", ")),
-            Property::Symmetric => "symmetric".into(),
-            Property::Replaces(text) => format!("replaces = {text}"),
-        };
-        let (groups, others): (Vec<&Property>, Vec<&Property>) =
-            self.properties.iter().partition(|p| matches!(p, Property::Linear(_)));
-        let groups: Vec<String> = groups.into_iter().map(one).collect();
-        let linear = (!groups.is_empty()).then(|| format!("linear = [{}]", groups.join(", ")));
-        linear.into_iter().chain(others.into_iter().map(one)).collect::<Vec<_>>().join(", ")
+        let (mut groups, mut clauses) = (Vec::new(), Vec::new());
+        for property in self.properties.iter() {
+            match property {
+                Property::Linear(group) => {
+                    let names: Vec<&str> = group.iter().map(|i| self.inputs[usize::from(*i)].name.as_ref()).collect();
+                    groups.push(if let [one] = names[..] { one.into() } else { format!("({})", names.join(", ")) });
+                }
+                Property::Symmetric => clauses.push("symmetric".into()),
+                Property::Replaces(text) => clauses.push(format!("replaces = {text}")),
+            }
+        }
+        match &groups[..] {
+            [] => {}
+            [one] => clauses.insert(0, format!("linear = {one}")),
+            several => clauses.insert(0, format!("linear = [{}]", several.join(", "))),
+        }
+        clauses.join(", ")
     }
 
     /// The fewest elements for a thread, if the definition tunes it.

@@ -11,6 +11,7 @@ def facts(description: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("shape", description["shape_rule"]),
         ("dtypes", _dtypes(description)),
+        ("properties", description["properties"]),
         ("gradient", description["gradient"]),
         ("aliases", ", ".join(description["aliases"])),
         ("program", description.get("program", "")),
