@@ -139,7 +139,7 @@ fn the_passes_of_a_row_body_are_counted() {
         (quote!(if flag { x - x.mean() } else { x }), "8usize", "(0usize, 3usize)"),
         (quote!((if flag { x * 2.0 } else { x }) * x.logsumexp()), "2usize", "(2usize, 2usize)"),
         (quote!(helper(x)), "8usize", "(0usize, 3usize)"),
-        (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "4usize", "(1usize, 1usize)"),
+        (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "6usize", "(1usize, 1usize)"),
         // Assignments replace what is known of a name.
         (
             quote!({

@@ -38,7 +38,7 @@ body! { Pearson: [true x, true y] at [] -> [false] in (2, 2), 5 = {
     let (a, b) = (x - x.mean(), y - y.mean());
     [a.dot(b) * (a.square().sum() * b.square().sum()).rsqrt()]
 } }
-body! { Product: [true x] at [] -> [false, true] in (1, 1), 3 = { let p = x.prod(); [p, p * x] } }
+body! { Product: [true x] at [] -> [false, true] in (1, 1), 5 = { let p = x.prod(); [p, p * x] } }
 body! { Extremes: [true x, true y] at [] -> [false, true] in (1, 1), 3 = [x.max() * y.min(), x.max() - x] }
 body! { Plain: [true x, false s] at [] -> [true] in (0, 0), 0 = [x.exp() * s + x] }
 body! { Where: [true x] at [] -> [false, false] in (2, 2), 6 = [x.argmax(), R::select(R::any(x.less(lit(0))), x.argmin(), lit(-1))] }

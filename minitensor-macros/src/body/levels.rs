@@ -39,7 +39,7 @@ const GATHERING: &[(&str, usize, usize)] = &[
     ("all", 1, 1),
     ("dot", 1, 1),
     ("at", 1, 1),
-    ("prod", 1, 3),
+    ("prod", 1, 5),
     ("argmax", 2, 2),
     ("argmin", 2, 2),
     ("var", 2, 2),

@@ -48,7 +48,9 @@ pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
         problems.push(Problem::tokens(dims.at, &message::NAME_OUTPUTS, &[&own.len(), first, dims]));
         return problems;
     }
-    if let ([NamedDims { name: None, dims, .. }], [], Some(changed)) = (&shape.outputs[..], &own[..], names.first()) {
+    // The output of the variant of an op that works in place is not named after its input.
+    let changed = names.iter().find(|name| op.inputs.iter().any(|input| input.name == **name));
+    if let ([NamedDims { name: None, dims, .. }], [], Some(changed)) = (&shape.outputs[..], &own[..], changed) {
         problems.push(Problem::tokens(dims.at, &message::NO_OUTPUT, &[dims, changed]));
         return problems;
     }
