@@ -30,7 +30,6 @@ NOT_EXPORTED = {
     "random::skip": _RANDOM,
     "random::uniform": _RANDOM,
     "row::nonzero": "it has no rule for ONNX",
-    "row::prod_of_others_vjp": "it has no rule for ONNX",
 }
 
 
