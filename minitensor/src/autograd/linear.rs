@@ -16,16 +16,20 @@ use super::node::{Edge, Meta, Node};
 use super::saved::Saved;
 use crate::attr::Attr;
 use crate::dispatch::dispatch;
-use crate::error::{Error, Result};
-use crate::op::{Arg, Backward, BackwardBody, Dynamic, Formula, List, OpDef, OpRef, Property, internal_op};
+use crate::error::Result;
+use crate::op::{Arg, Backward, OpDef, OpRef, Property, history_op};
 use crate::tensor::Tensor;
 
 /// Gives the gradients of inputs in which the op is linear a history, if the gradient function has computed them without one.
 pub(super) fn record(node: &Arc<Node>, cotangents: &[Option<Tensor>], grads: &mut [Option<Tensor>]) -> Result<()> {
     let op = node.op();
+    // Other gradients consist of recorded ops.
+    if !matches!(op.backward, Backward::Formula(_)) {
+        return Ok(());
+    }
     for property in op.properties.iter() {
         let Property::Linear(group) = property else { continue };
-        let is_bare = |i: &usize| matches!(&grads[*i], Some(g) if group.contains(&input(op, *i)) && !g.requires_grad());
+        let is_bare = |i: &usize| matches!(&grads[*i], Some(g) if contains(group, op, *i) && !g.requires_grad());
         let bare: Vec<usize> = (0..grads.len()).filter(is_bare).collect();
         if !bare.is_empty() {
             Transpose::new(node, group, bare).attach(node, cotangents, grads)?;
@@ -34,9 +38,9 @@ pub(super) fn record(node: &Arc<Node>, cotangents: &[Option<Tensor>], grads: &mu
     Ok(())
 }
 
-/// The position of the parameter that a flat input belongs to.
-fn input(op: &OpDef, flat: usize) -> u8 {
-    flat.min(op.inputs.len() - 1) as u8
+/// Whether a flat input belongs to a parameter of a group.
+fn contains(group: &[u8], op: &OpDef, flat: usize) -> bool {
+    group.contains(&(op.parameter_at(flat) as u8))
 }
 
 /// The gradients of some inputs of a call, without their tensors.
@@ -59,7 +63,7 @@ impl Transpose {
             op: op.clone(),
             attrs: node.attrs().iter().cloned().collect(),
             inputs: node.inputs.clone(),
-            is_linear: (0..node.inputs.len()).map(|i| group.contains(&input(op, i))).collect(),
+            is_linear: (0..node.inputs.len()).map(|i| contains(group, op, i)).collect(),
             wrt,
             cotangents: node.outputs.len(),
         }
@@ -85,15 +89,7 @@ impl Transpose {
             args.iter().zip(&edges).map(|(t, edge)| t.as_ref().map(|t| Saved::input(t, edge.as_ref()))).collect();
         saved.extend(outputs.iter().map(|_| None));
         let (wrt, name) = (self.wrt.clone(), format!("{}.transpose", self.op.name));
-        let body = |_: &crate::op::Call<'_>| Err(Error::runtime("a gradient is not called as an op"));
-        let none: List<u8> = List::Borrowed(&[]);
-        let backward = Backward::Formula(Formula {
-            run: BackwardBody::Shared(Arc::new(move |call| self.gradient(call))),
-            saved_inputs: none.clone(),
-            saved_outputs: none.clone(),
-            without: none,
-        });
-        let op = internal_op(name, Dynamic { run: Arc::new(body), is_interpreted: false }, backward);
+        let op = history_op(name, false, Arc::new(move |call| self.gradient(call)));
         let metas = args.iter().map(|t| t.as_ref().map(Meta::of)).collect();
         let transposed = Arc::new(Node::new(op, &[], metas, outputs, edges, None, saved));
         for (j, i) in wrt.into_iter().enumerate() {

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use minitensor_schema::gradient::{Name, Property};
 
-use crate::attr::Attr;
+use crate::attr::{Attr, FromAttr};
 use crate::autograd::BackwardCall;
 use crate::error::{Error, Result, counted};
 use crate::op::{self, OpDef, OpRef, bind, dispatch, registry};
@@ -310,11 +310,7 @@ fn element(list: &Attr, index: &Attr) -> Option<Attr> {
 }
 
 fn number(value: &Attr) -> Option<f64> {
-    match value {
-        Attr::Int(v) => Some(*v as f64),
-        Attr::Float(v) => Some(*v),
-        _ => None,
-    }
+    f64::from_attr(value).ok()
 }
 
 /// The result of an operator on numbers, booleans and words, as in Rust, except that integers and floats mix. `None` if there is

@@ -121,7 +121,7 @@ fn saves_input(op: &OpDef, pullback: Option<&Pullback>, input: usize) -> bool {
         (_, Some(pullback)) => pullback.saves_input(input),
         (Backward::Derived(_) | Backward::Program(_), None) => true,
         (Backward::Formula(f), _) => {
-            let input = input.min(op.inputs.len() - 1) as u8;
+            let input = op.parameter_at(input) as u8;
             // The derivative of the gradient calls the op again, in the direction of the others.
             let is_fixed = |property: &Property| matches!(property, Property::Linear(group) if !group.contains(&input));
             f.saved_inputs.contains(&input) || op.properties.iter().any(is_fixed)

@@ -1,6 +1,5 @@
 //! [`Gradient`]: the gradient of a recorded function. It is recorded with the function, as a graph of its own.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -12,7 +11,7 @@ use super::run::{Executable, Reads};
 use super::{pass, recompute, verify};
 use crate::autograd::{BackwardCall, Edge, EnableGrad, GradMeta, Meta, Node, Saved, grad_of_part, is_grad_enabled};
 use crate::error::{Error, Result};
-use crate::op::{Backward, BackwardBody, Dynamic, Formula, OpRef, internal_op};
+use crate::op::{OpRef, history_op};
 use crate::tensor::Tensor;
 
 /// A tensor whose gradient is computed.
@@ -129,14 +128,19 @@ impl Gradient {
     /// The op in the histories of results: a function whose graph is `forward`, with so many arguments.
     pub fn op(&self, forward: &Arc<Executable>, args: usize) -> OpRef {
         let (gradient, forward) = (self.clone(), forward.clone());
-        history_op(Arc::new(move |call| {
-            // The graph is that of all results. A zero for one that is not used would turn infinity into NaN.
-            let uses_all = (0..gradient.outputs.len()).all(|j| call.cotangent_if_any(j).is_some());
-            match is_grad_enabled() || !uses_all && forward.graph().is_pure() {
-                true => gradient.again(call, &forward, args),
-                false => gradient.plain(call),
-            }
-        }))
+        // The graph contains the conversions of half floats.
+        history_op(
+            "jit".into(),
+            true,
+            Arc::new(move |call| {
+                // The graph is that of all results. A zero for one that is not used would turn infinity into NaN.
+                let uses_all = (0..gradient.outputs.len()).all(|j| call.cotangent_if_any(j).is_some());
+                match is_grad_enabled() || !uses_all && forward.graph().is_pure() {
+                    true => gradient.again(call, &forward, args),
+                    false => gradient.plain(call),
+                }
+            }),
+        )
     }
 
     /// Gives the results a history: a node of the op.
@@ -239,21 +243,4 @@ fn with_inputs(
     }
     again.append(&mut graph.calls);
     (Graph { calls: again, ..graph }, saved)
-}
-
-/// The function of a gradient.
-type Run = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync;
-
-/// An op that occurs only in histories.
-fn history_op(run: Arc<Run>) -> OpRef {
-    let body = |_: &crate::op::Call<'_>| Err(Error::runtime("a recorded function is not called as an op"));
-    let none = Cow::Borrowed(&[][..]);
-    let backward = Backward::Formula(Formula {
-        run: BackwardBody::Shared(run),
-        saved_inputs: none.clone(),
-        saved_outputs: none.clone(),
-        without: none,
-    });
-    // The graph contains the conversions of half floats.
-    internal_op("jit".into(), Dynamic { run: Arc::new(body), is_interpreted: true }, backward)
 }

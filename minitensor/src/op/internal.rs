@@ -3,8 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::call::Call;
 use super::def::*;
 use super::kernel::KernelTable;
+use crate::error::Error;
+
+/// An op that occurs only in histories: its gradient reads tensors that its node saves.
+pub(crate) fn history_op(name: String, is_interpreted: bool, gradient: Arc<DynamicBackwardFn>) -> OpRef {
+    let body = |_: &Call<'_>| Err(Error::runtime("it occurs only in histories, and is not called"));
+    let none: List<u8> = Cow::Borrowed(&[]);
+    let backward = Backward::Formula(Formula {
+        run: BackwardBody::Shared(gradient),
+        saved_inputs: none.clone(),
+        saved_outputs: none.clone(),
+        without: none,
+    });
+    internal_op(name, Dynamic { run: Arc::new(body), is_interpreted }, backward)
+}
 
 /// An op that takes a list of tensors of any shapes and dtypes, and returns such a list.
 pub(crate) fn internal_op(name: String, body: Dynamic, backward: Backward) -> OpRef {

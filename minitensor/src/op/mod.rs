@@ -46,7 +46,7 @@ pub use kernel::*;
 pub use program::ProgramFn;
 
 #[cfg(feature = "engine")]
-pub(crate) use self::internal::internal_op;
+pub(crate) use self::internal::{history_op, internal_op};
 #[cfg(feature = "engine")]
 pub use self::{
     arguments::{Argument, Arguments},

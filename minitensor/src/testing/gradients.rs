@@ -121,23 +121,35 @@ pub fn agrees_with_differences(op: &OpRef, sample: &Sample) -> Result<()> {
 /// Compares derivatives with differences of the op. If its program detaches values, these are held constant, because the gradient takes them
 /// as constants.
 fn differences(op: &OpRef, sample: &Sample, which: &[usize], orders: usize) -> Result<()> {
-    let (call, at) = (function(op, sample, which), inputs(sample, which));
+    differences_at(op, sample, which, orders, &inputs(sample, which), &<[Tensor]>::to_vec)
+}
+
+/// The same at other tensors, of which `spread` makes the inputs.
+fn differences_at(
+    op: &OpRef,
+    sample: &Sample,
+    which: &[usize],
+    orders: usize,
+    at: &[Tensor],
+    spread: &dyn Fn(&[Tensor]) -> Vec<Tensor>,
+) -> Result<()> {
+    let own = function(op, sample, which);
+    let call = |t: &[Tensor]| own(&spread(t));
     let options = GradCheck { orders, ..GradCheck::default() };
-    let held_constant = |e: Error| e.context("with the detached values held constant");
+    let with = |reference: &Function<'_>| {
+        let held = compare(&call, &|t: &[Tensor]| reference(&spread(t)), at, options);
+        held.map_err(|e| e.context("with the detached values held constant"))
+    };
     let Some((apart, both)) = detached_apart(op, sample)? else {
-        let plain = gradcheck(&call, &at, options);
+        let plain = gradcheck(&call, at, options);
         if plain.is_ok() || !matches!(op.backward, Backward::Composite) {
             return plain;
         }
-        return match recorded(op, sample, which)? {
-            Some(reference) => compare(&call, &reference, &at, options).map_err(held_constant),
-            None => plain,
-        };
+        return recorded(op, sample, which)?.map_or(plain, |reference| with(&reference));
     };
-    let held = compare(&call, &function(&apart, &both, which), &at, options).map_err(held_constant);
-    match (held, &op.backward) {
+    match (with(&function(&apart, &both, which)), &op.backward) {
         // A formula may be the derivative of the whole body.
-        (Err(held), Backward::Formula(_)) => gradcheck(&call, &at, options).map_err(|_| held),
+        (Err(held), Backward::Formula(_)) => gradcheck(&call, at, options).map_err(|_| held),
         (held, _) => held,
     }
 }
@@ -209,29 +221,14 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
                 continue;
             }
             let pair = [*i, *j];
-            let call = function(op, sample, &pair);
-            let both = |t: &[Tensor]| call(&[t[0].clone(), t[0].clone()]);
             // Near a tie of the two inputs, a difference crosses a kink that the derivative does not see.
             differences(op, sample, &pair, 1)?;
-            let (x, y) = (&op.parameter(*i).name, &op.parameter(*j).name);
-            let once = GradCheck { orders: 1, ..Default::default() };
             let aliased = sample.map(|k, t| if pair.contains(&k) { a.copied() } else { Ok(t.clone()) })?;
-            let outcome = match detached_apart(op, &aliased)? {
-                Some((apart, twice)) => {
-                    let held = function(&apart, &twice, &pair);
-                    let held =
-                        compare(&both, &|t: &[Tensor]| held(&[t[0].clone(), t[0].clone()]), &[a.copied()?], once);
-                    match (held, &op.backward) {
-                        (Err(held), Backward::Formula(_)) => gradcheck(&both, &[a.copied()?], once).map_err(|_| held),
-                        (held, _) => held,
-                    }
-                }
-                None if matches!(op.backward, Backward::Composite) && recorded(op, &aliased, &pair)?.is_some() => {
-                    Ok(())
-                }
-                None => gradcheck(&both, &[a.copied()?], once),
-            };
-            outcome.map_err(|e| e.context(format!("with one tensor for both '{x}' and '{y}'")))?;
+            let twice = |t: &[Tensor]| vec![t[0].clone(), t[0].clone()];
+            differences_at(op, &aliased, &pair, 1, &[a.copied()?], &twice).map_err(|e| {
+                let (x, y) = (&op.parameter(*i).name, &op.parameter(*j).name);
+                e.context(format!("with one tensor for both '{x}' and '{y}'"))
+            })?;
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use minitensor_schema::suggestion::list;
 
 use super::sample::Sample;
 use super::values::{Random, close, numbers, tensor_like};
+use crate::attr::Attr;
 use crate::clause;
 use crate::error::{Error, Result};
 use crate::op::{OpRef, Property, Value, bind, dispatch_one, registry};
@@ -21,7 +22,7 @@ pub fn properties_hold(op: &OpRef, sample: &Sample) -> Result<()> {
 
 /// The result for a combination of arguments must be the combination of the results.
 fn is_linear(op: &OpRef, sample: &Sample, group: &[u8]) -> Result<()> {
-    let is_in = |i: usize| group.contains(&(i.min(op.inputs.len() - 1) as u8));
+    let is_in = |i: usize| group.contains(&(op.parameter_at(i) as u8));
     let other = sample.map(|i, t| match is_in(i) && t.dtype().is_differentiable() {
         true => {
             let mut random = Random::new(i as u64);
@@ -76,11 +77,11 @@ fn is_symmetric(op: &OpRef, sample: &Sample) -> Result<()> {
 fn is_replaced(op: &OpRef, sample: &Sample, text: &str) -> Result<()> {
     let pattern = clause::pattern(op, text)?;
     // The expression has no name for an attribute that it does not depend on, so its default must be passed.
-    let mut sample = sample.clone();
-    for (k, attr) in op.attrs.iter().enumerate().filter(|(k, _)| !pattern.names().contains(&Pattern::Attr(*k))) {
-        sample.attrs[k] = attr.default.clone().unwrap_or(crate::Attr::None);
+    let (mut sample, names) = (sample.clone(), pattern.names());
+    for (k, attr) in op.attrs.iter().enumerate().filter(|(k, _)| !names.contains(&Pattern::Attr(*k))) {
+        sample.attrs[k] = attr.default.clone().unwrap_or(Attr::None);
     }
-    for (i, _) in op.inputs.iter().enumerate().filter(|(i, _)| !pattern.names().contains(&Pattern::Input(*i))) {
+    for i in (0..op.inputs.len()).filter(|i| !names.contains(&Pattern::Input(*i))) {
         sample.inputs[i] = None;
     }
     let results = sample.call(op)?;
@@ -97,7 +98,7 @@ fn is_replaced(op: &OpRef, sample: &Sample, text: &str) -> Result<()> {
 /// The value of a part of an expression.
 enum Replaced {
     Tensor(Tensor),
-    Attr(crate::Attr),
+    Attr(Attr),
 }
 
 impl Replaced {
@@ -113,7 +114,7 @@ fn evaluated(pattern: &Pattern, sample: &Sample) -> Result<Replaced> {
     Ok(match pattern {
         Pattern::Input(i) => match &sample.inputs[*i] {
             Some(t) => Replaced::Tensor(t.clone()),
-            None => Replaced::Attr(crate::Attr::None),
+            None => Replaced::Attr(Attr::None),
         },
         Pattern::Attr(k) => Replaced::Attr(sample.attrs[*k].clone()),
         Pattern::Const(value) => Replaced::Attr(value.clone()),

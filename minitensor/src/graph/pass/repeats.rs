@@ -30,9 +30,9 @@ pub fn remove(mut graph: Graph) -> Graph {
             continue;
         }
         // As texts: -0.0 equals 0.0.
-        let mut args: Vec<String> = call.args.iter().map(|arg| format!("{arg:?}")).collect();
+        let mut args = call.args.clone();
         if call.op.properties.contains(&Property::Symmetric) {
-            args.sort_unstable();
+            args.sort_by_cached_key(|arg| format!("{arg:?}"));
         }
         let key = format!("{} {args:?} {:?}", call.op.name, call.attrs);
         let earlier = known.entry(key).or_default();

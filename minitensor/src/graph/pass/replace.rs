@@ -8,7 +8,7 @@ use minitensor_kernels::Const;
 use minitensor_schema::property::Pattern;
 use smallvec::SmallVec;
 
-use crate::attr::Attr;
+use crate::attr::{Attr, FromAttr};
 use crate::autograd::NoGrad;
 use crate::clause;
 use crate::graph::{Call, Graph, Operand, ValueId};
@@ -176,7 +176,7 @@ impl<'a> Match<'a> {
             }
             (Some(Pattern::Attr(k)), Operand::Number(number)) => self.attr(*k, attr_of(number)?),
             (Some(Pattern::Const(value)), Operand::Number(number)) => {
-                (number_of(value)? == number_of(&attr_of(number)?)?).then_some(())
+                (f64::from_attr(value).ok()? == f64::from_attr(&attr_of(number)?).ok()?).then_some(())
             }
             (Some(pattern @ Pattern::Call { .. }), Operand::Value(id)) => {
                 let at = self.inner.0[id.at()]?;
@@ -223,14 +223,6 @@ fn attr_of(number: Const) -> Option<Attr> {
     match number {
         Const::Int(v) => i64::try_from(v).ok().map(Attr::Int),
         Const::Float(v) => Some(Attr::Float(v)),
-        _ => None,
-    }
-}
-
-fn number_of(value: &Attr) -> Option<f64> {
-    match value {
-        Attr::Int(v) => Some(*v as f64),
-        Attr::Float(v) => Some(*v),
         _ => None,
     }
 }

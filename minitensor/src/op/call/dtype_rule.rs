@@ -19,7 +19,13 @@ impl OpDef {
     /// The parameter to which a flat input belongs.
     #[inline]
     pub fn parameter(&self, flat: usize) -> &Input {
-        &self.inputs[flat.min(self.inputs.len() - 1)]
+        &self.inputs[self.parameter_at(flat)]
+    }
+
+    /// Its position.
+    #[inline]
+    pub(crate) fn parameter_at(&self, flat: usize) -> usize {
+        flat.min(self.inputs.len() - 1)
     }
 
     /// The position of the attribute `dtype` of a reduction: the dtype in which it computes.

@@ -86,14 +86,12 @@ def hand_over(op: Op) -> None:
     if not op.decompositions:
         return
     from torch._inductor import decomposition as inductor
-    from torch._inductor.lowering import make_fallback, tag_to_layout_constraint
-    from torch._library.utils import get_layout_constraint_tag
+    from torch._inductor.lowering import make_fallback
 
     inductor.decompositions.update(op.decompositions)
     for target in op.decompositions:
-        # A call that has no decomposition calls the kernel.
-        constraint = tag_to_layout_constraint(get_layout_constraint_tag(target, with_default=True))
-        make_fallback(target, constraint, warn=False, override_decomp=True)
+        # A call that has no decomposition calls the kernel, which takes tensors of any layout.
+        make_fallback(target, warn=False, override_decomp=True)
     inductor.fast_random_decomps.cache_clear()
     # The key of a cached program has the names of ops only.
     config = torch.compiler.config

@@ -44,10 +44,11 @@ def strategy(op: Op, schema: Any) -> Any:
     shapes = [None if t is None else tuple(t.shape) for t in tensors]
     count = len(op.definition.outputs)
     placements: list[tuple[Places, Places]] = [([None] * count, [None] * len(given(shapes)))]
-    for results, inputs in batch_places(op, shapes, op.definition.attributes(args)):
+    attrs = op.definition.attributes(args)
+    for results, inputs in batch_places(op, shapes, attrs):
         placements.append((results, [place for place, shape in zip(inputs, shapes, strict=True) if shape is not None]))
     every = [(shards(r), shards(i)) for r, i in placements]
-    every += [([Partial()], [Shard(axis)]) for axis in added_axes(op, shapes, op.definition.attributes(args))]
+    every += [([Partial()], [Shard(axis)]) for axis in added_axes(op, shapes, attrs)]
     last = len(op.definition.inputs) - 1
     for group in op.definition.linear:
         is_linear = [min(k, last) in group for k, shape in enumerate(shapes) if shape is not None]
