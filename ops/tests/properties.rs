@@ -1,4 +1,4 @@
-//! The clauses `linear`, `symmetric` and `replaces`: what they mean, and what opcheck finds if they do not hold.
+//! The clauses `linear`, `symmetric` and `replaces`: their effects, and the findings of opcheck for false statements.
 
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]

@@ -1,4 +1,4 @@
-"""The identities that definitions state: what they change, and what is refused."""
+"""Properties of ops, such as linearity: their effects, and the errors for false statements."""
 
 import json
 

@@ -7,7 +7,7 @@ use crate::problem::Extent;
 /// The syntax of the clauses, for errors.
 pub const EXAMPLE: &str = "linear = x, symmetric, replaces = log(softmax(x, axis = axis))";
 
-/// What a group consists of.
+/// The item of a group, for errors.
 const INPUT: &str = "the name of an input";
 
 /// The names of inputs in which an op is linear together, with their extents.
