@@ -114,7 +114,7 @@ messages! {
     NOT_LINEAR: "the op cannot be linear in `{}`", "it needs floating-point results, and the input must be a floating-point tensor that is not modified";
     NOT_SYMMETRIC: "a symmetric op takes at least two tensors of the same dtype and dimensions, which it needs and does not modify", "remove the clause `symmetric`";
     NOT_REPLACED: "the clause `replaces` does not fit here: `{}`", "write a call of another op, such as `log(softmax(x, axis = axis))`; the op returns one tensor, and takes no list and no tensor that it modifies";
-    NOT_IN_REPLACED: "the expression of `replaces` does not mention `{}`", "add `{}` to it, or give it a default";
+    NOT_IN_REPLACED: "the expression of `replaces` does not mention `{}`", "add `{}` to the expression; an attribute may have a default instead";
     REPLACED_EXPR: "`{}` is not supported in the clause `replaces`", "write calls of ops on inputs, attributes and constants";
 
     // Formulas.
