@@ -379,7 +379,8 @@ def test_positions_of_rows_are_stored_as_integers():
         ),
         ({"out": "float16"}, ValueError, "'out' cannot have the dtype float16 of its own; expected one of"),
         ({"x": "int8", "y": "int8"}, ValueError, "all inputs have dtypes of their own"),
-        ({"out": "int7"}, Exception, "int7"),
+        ({"out": "int7"}, ValueError, "op 'docs::wrong': the dtype of 'out': unknown dtype 'int7'"),
+        ({"out": None}, TypeError, "op 'docs::wrong': the dtype of 'out': expected a dtype, .* got None"),
         (["out"], TypeError, r"dtypes must be a dict such as \{'steps': 'int8'\}, got \['out'\]"),
     ],
 )

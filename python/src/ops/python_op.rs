@@ -312,8 +312,11 @@ fn _build_program_op(
             if let Some((axis,)) = axis { builder.axis(axis)? } else { builder }
         }
     };
-    let dtypes = dtypes.iter().map(|(tensor, value)| Ok((tensor.as_str(), dtype::parse(value)?)));
-    builder = builder.stored_as(dtypes.collect::<Result<Vec<_>>>()?)?;
+    let parsed = dtypes.iter().map(|(tensor, value)| match dtype::parse(value) {
+        Ok(dtype) => Ok((tensor.as_str(), dtype)),
+        Err(e) => Err(e.about(py, format_args!("op '{name}': the dtype of '{tensor}'"))),
+    });
+    builder = builder.stored_as(parsed.collect::<Result<Vec<_>>>()?)?;
     Ok(CustomOp(builder.build()?.definition()))
 }
 
