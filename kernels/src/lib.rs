@@ -40,7 +40,7 @@ pub use num_complex::Complex;
 pub use number::cartesian;
 pub use number::{Cast, Const, Dual, Element, Field, Float, Int, Machine, Mask, Num, Real, Truth, lit};
 pub use reduce::{Columns, ColumnsMut, columns, rows, scan};
-pub use row::Row;
+pub use row::{IntRow, RealRow, Row};
 pub use runtime::kept::Kept;
 #[cfg(feature = "engine")]
 pub use runtime::team;

@@ -1,7 +1,7 @@
 //! Gradients of functions of whole rows, compared with finite differences.
 
 use minitensor_kernels::program::{Program, Symbol, Variable};
-use minitensor_kernels::{Element, Field, Num, Real, Row, lit};
+use minitensor_kernels::{Element, Field, Num, Real, RealRow, Row, lit};
 
 /// A row without ties, zeros and neighbours that are closer than the step of a difference.
 fn row(n: usize, phase: f64) -> Vec<f64> {

@@ -46,7 +46,7 @@ const _: () = {
             [result0]
         }
     }
-    unsafe fn __total_rows<__T: __private::Computed>(
+    unsafe fn __total_rows<__T: __private::ComputedFloat>(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
@@ -78,7 +78,7 @@ const _: () = {
             },
         )
     }
-    unsafe fn __total_vjp_rows<__T: __private::Computed>(
+    unsafe fn __total_vjp_rows<__T: __private::ComputedFloat>(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,

@@ -113,7 +113,7 @@ fn check_types(types: &[Type], generics: &[Generic], diag: &mut Diag) -> bool {
         let inner = option(ty).unwrap_or(ty);
         let mentions = |name: &dyn Fn(&Ident) -> bool| crate::body::mentions(ty.to_token_stream(), name);
         match variable_of_complex(inner, generics) {
-            Some(i) if !matches!(generics[i].bound.name, "Float" | "Row") => {
+            Some(i) if !generics[i].bound.is_of_floats() => {
                 diag.error(ty, &messages::COMPLEX_PART, &[&spelling(inner), &generics[i].ident]);
             }
             Some(i) => {

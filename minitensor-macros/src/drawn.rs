@@ -73,7 +73,8 @@ impl Drawn {
             match variables.iter().find(|(name, _)| *name == spelling(&arg.ty)) {
                 None => diag.error(&arg.ty, &messages::DRAWN_TYPE, &[&word, &spelling(&arg.ty)]),
                 Some((_, bound))
-                    if bound == "Row" && first.parse_args::<Expr>().is_ok_and(|axis| spelling(&axis) == "-1") =>
+                    if bound.ends_with("Row")
+                        && first.parse_args::<Expr>().is_ok_and(|axis| spelling(&axis) == "-1") =>
                 {
                     diag.error(first, &messages::POSITION_IN_ROW, &[]);
                 }

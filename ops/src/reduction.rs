@@ -5,7 +5,7 @@ use minitensor::prelude::*;
 
 /// The sum. Integers and booleans are added in 64 bits; floats are added pairwise. `dtype` is the dtype to add in.
 #[custom_op(
-    shape = (x: [.., n]) -> [..], axis = None, linear = x, combine = add, program = Row::sum,
+    shape = (x: [.., n]) -> [..], axis = None, linear = x, combine = add, program = RealRow::sum,
     backward = |d| { x: d.unsqueeze(-1) },
 )]
 pub fn sum<T: Num>(x: Columns<T>, dtype: Option<DType>, out: &mut [T]) {
@@ -83,7 +83,7 @@ pub fn mean<T: Field>(x: Columns<T>, out: &mut [T]) {
 
 /// The largest element, or NaN if there is one. Equal elements share the gradient evenly.
 #[custom_op(
-    alias = "amax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, combine = maximum, program = Row::max,
+    alias = "amax", shape = (x: [.., n]) -> [..] where n > 0, axis = None, combine = maximum, program = RealRow::max,
 )]
 pub fn max<T: Real>(x: Columns<T>, out: &mut [T]) {
     columns::max(x, out);
@@ -91,7 +91,7 @@ pub fn max<T: Real>(x: Columns<T>, out: &mut [T]) {
 
 /// The smallest element, or NaN if there is one. Equal elements share the gradient evenly.
 #[custom_op(
-    alias = "amin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, combine = minimum, program = Row::min,
+    alias = "amin", shape = (x: [.., n]) -> [..] where n > 0, axis = None, combine = minimum, program = RealRow::min,
 )]
 pub fn min<T: Real>(x: Columns<T>, out: &mut [T]) {
     columns::min(x, out);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minitensor::attr::FromAttr;
-use minitensor::kernels::Row;
+use minitensor::kernels::RealRow;
 use minitensor::kernels::program::Program;
 use minitensor::op::Value;
 use minitensor::{Attr, AttrKind, CustomOp, CustomOpBuilder, OpRef, Result, Tensor};

@@ -128,6 +128,15 @@ impl DType {
         }
     }
 
+    /// The dtype of computations with rows: that of [`compute`](DType::compute), but 64 bits for integers, so that positions, counts and
+    /// sums are exact.
+    pub const fn of_rows(self) -> DType {
+        match self {
+            DType::I8 | DType::I16 | DType::I32 | DType::U8 | DType::U16 | DType::U32 => DType::I64,
+            other => other.compute(),
+        }
+    }
+
     /// The dtype in which functions of floats compute: the dtype itself if it is floating or complex, else the default dtype.
     pub const fn floating(self) -> DType {
         if self.is_differentiable() { self } else { DType::F32 }

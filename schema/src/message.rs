@@ -108,7 +108,7 @@ messages! {
     UNKNOWN_IN_PREDICATE: "`{}` is neither a dimension nor an attribute", "{}";
     PREDICATE_TENSOR: "`{}` is a tensor, but a condition holds for sizes and attributes", "select by the elements in the body, with `if`, or check them in the body of a cell or tensor op, which may return an error";
     PREDICATE_ATTR: "the attribute `{}` is not a number, so it cannot be compared", "compare dimensions and numeric attributes";
-    ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "for rows, write `R: Row` and parameters `R`; for loops over a row, `&[T]`. Otherwise remove the clause: the inputs broadcast to one shape, which is the shape of every output, and conditions are written as `where …`";
+    ELEMENT_SHAPE: "an element op cannot have a `shape` clause", "for rows, write `R: Row`, or `R: IntRow` for integers, and parameters `R`; for loops over a row, `&[T]`. Otherwise remove the clause: the inputs broadcast to one shape, which is the shape of every output, and conditions are written as `where …`";
 
     // Properties.
     NOT_LINEAR: "the op cannot be linear in `{}`", "it needs floating-point results, and the input must be a floating-point tensor that is not modified";

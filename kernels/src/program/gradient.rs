@@ -7,7 +7,7 @@ use super::symbol::use_plain_products;
 use super::{Id, Instruction, Program, ScalarValue, Symbol};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real, lit};
-use crate::row::{Reduction, Row, RowFunction};
+use crate::row::{RealRow, Reduction, RowFunction};
 
 /// A variable of differentiation for a program over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

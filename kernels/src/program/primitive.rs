@@ -328,33 +328,33 @@ others! {
 
 #[cfg(feature = "engine")]
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)* $(, $assemble:ident)?;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, rows: $has_rows:literal)? $(, code: $assemble:ident)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<PrimitiveKernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
             }
+            $(const HAS_ROWS: bool = $has_rows;)?
             $(
                 #[cfg(target_arch = "x86_64")]
                 const ROUTINE: Option<super::routines::Assemble> = Some(super::routines::$assemble::<$t>);
                 #[cfg(target_arch = "x86_64")]
                 const WHOLE_ROWS: Option<super::routines::AssembleWhole> = Some(super::routines::assemble_whole::<$t>);
-                const HAS_ROWS: bool = true;
             )?
         }
     )*};
 }
 #[cfg(feature = "engine")]
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, assemble;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, assemble;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code: assemble;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code: assemble;
     i8: element_kernel num_kernel real_kernel int_kernel;
     i16: element_kernel num_kernel real_kernel int_kernel;
     i32: element_kernel num_kernel real_kernel int_kernel;
-    i64: element_kernel num_kernel real_kernel int_kernel;
+    i64: element_kernel num_kernel real_kernel int_kernel, rows: true;
     u8: element_kernel num_kernel real_kernel int_kernel;
     u16: element_kernel num_kernel real_kernel int_kernel;
     u32: element_kernel num_kernel real_kernel int_kernel;
-    u64: element_kernel num_kernel real_kernel int_kernel;
+    u64: element_kernel num_kernel real_kernel int_kernel, rows: true;
     bool: element_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;
     crate::Complex<f64>: element_kernel num_kernel field_kernel;

@@ -4,7 +4,7 @@ use super::gradient::{NodeKind, RowNode};
 use super::{Id, Instruction, Primitive, Program, ScalarValue, Symbol, ValueType, Variable};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real};
-use crate::row::{Reduction, Row};
+use crate::row::{RealRow, Reduction};
 
 /// The cotangent of a value, as far as it is known.
 #[derive(Clone, Copy, Default)]
@@ -23,7 +23,7 @@ impl Adjoint {
 
     /// The cotangent of a value that `varies` along the row or not.
     fn total(self, varies: bool) -> Option<Symbol> {
-        let along = if varies { self.along } else { self.along.map(Row::sum) };
+        let along = if varies { self.along } else { self.along.map(RealRow::sum) };
         match (along, self.number) {
             (Some(along), Some(number)) => Some(along + number),
             (along, number) => along.or(number),

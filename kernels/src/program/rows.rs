@@ -2,8 +2,8 @@
 
 #[cfg(feature = "engine")]
 use super::Storage;
-use super::{Id, Instruction, Program, Scalar, ScalarValue};
-use crate::number::scalar::{Const, Float, lit};
+use super::{Id, Instruction, Program, Scalar, ScalarValue, ValueType};
+use crate::number::scalar::{Const, Real, lit};
 use crate::row::{Reduction, RowFunction};
 
 impl Program {
@@ -21,6 +21,17 @@ impl Program {
     pub fn varying(&self) -> Vec<bool> {
         let varies = self.varying_instructions();
         self.outputs.iter().map(|(_, id)| varies[id.at()]).collect()
+    }
+
+    /// For each output, whether it is a number that depends on the largest or smallest element of a row. An empty row of integers has none.
+    pub fn needs_elements(&self) -> Vec<bool> {
+        let mut needs: Vec<bool> = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            let is_extreme = matches!(instruction, Instruction::Reduce(Reduction::Max | Reduction::Min, _));
+            let is_number = instruction.kind() == ValueType::Number;
+            needs.push(is_extreme || is_number && instruction.operands().iter().any(|(id, _)| needs[id.at()]));
+        }
+        self.outputs.iter().map(|(_, id)| needs[id.at()]).collect()
     }
 
     /// The same program with only the inputs at the positions `rows`. Those at the positions `numbers` are the first uniforms, in this
@@ -117,7 +128,7 @@ impl Program {
 
     /// Evaluates the program for one row. Every output has one element per position, including outputs with one value
     /// per row. `None` if `T` lacks a primitive or the arguments don't match the program.
-    pub fn at_row<T: Scalar + Float>(
+    pub fn at_row<T: Scalar + Real>(
         &self,
         inputs: &[&[T]],
         uniforms: &[T],
@@ -158,7 +169,7 @@ impl Program {
 }
 
 /// The result of the reduction at each element of a row: the same everywhere, or a running result.
-fn reduced<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
+fn reduced<T: Real>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
     let mut so_far = reduction.identity::<T>();
     reduction.along(&mut row, |row| {
         for x in row {
@@ -173,7 +184,7 @@ fn reduced<T: Float>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
 }
 
 /// The result of a function of rows, by its definition. It compares positions as numbers, since `T` may have no integers.
-fn rearranged<T: Float>(function: RowFunction, x: &[Vec<T>]) -> Vec<T> {
+fn rearranged<T: Real>(function: RowFunction, x: &[Vec<T>]) -> Vec<T> {
     let n = x[0].len();
     let one_if = |mask: T::Mask| T::select(mask, T::one(), T::zero());
     let scanned = |step: &dyn Fn(usize, T) -> T| {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::instruction::{Id, Instruction, Written};
 use super::primitive::{Primitive, Scalar, ScalarValue};
 use crate::number::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
-use crate::row::{Reduction, Row, RowFunction};
+use crate::row::{IntRow, RealRow, Reduction, Row, RowFunction};
 
 /// A number of a program that is being recorded. A body that runs with symbols records its program.
 #[derive(Clone, Copy, Debug)]
@@ -308,7 +308,10 @@ impl Scalar for Symbol {
     }
 }
 
-impl Row for Symbol {
+impl Row for Symbol {}
+impl IntRow for Symbol {}
+
+impl RealRow for Symbol {
     type Index = Symbol;
     fn reduce(self, reduction: Reduction) -> Self {
         Symbol(push(Instruction::Reduce(reduction, self.0)))

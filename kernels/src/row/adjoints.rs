@@ -1,7 +1,7 @@
 //! The adjoints of a row's reductions.
 
 use super::Reduction;
-use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS};
+use super::body::{Body, ComputedFloat, KEPT, MOST_REDUCTIONS};
 use super::partials::{InRow, added, directions};
 use super::place::put;
 use super::structure::Structure;
@@ -56,7 +56,7 @@ struct Dependencies<'a, R, const P: usize> {
     structure: &'a Structure,
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize, const N: usize>
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize, const N: usize>
     Sweep<T, N> for Dependencies<'_, InRow<'_, T, B, I, X, O>, P>
 {
     const ACCUMULATED: usize = place(B::REDUCTIONS);
@@ -90,7 +90,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
     /// The accumulated adjoint of a reduction, plus the part from outputs with one value per row. That part has no
     /// particular position.
     ///
@@ -110,7 +110,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
 
 /// The share of an adjoint that each winner gets.
 #[inline(always)]
-fn shared<T: Computed>(adjoint: T, winners: T) -> T {
+fn shared<T: ComputedFloat>(adjoint: T, winners: T) -> T {
     T::select(winners.equal(T::ZERO), T::ZERO, adjoint / winners)
 }
 
@@ -120,7 +120,7 @@ fn shared<T: Computed>(adjoint: T, winners: T) -> T {
 /// The arguments are those of a row.
 #[inline(always)]
 unsafe fn dependencies<
-    T: Computed,
+    T: ComputedFloat,
     B: Body<I, X, O>,
     const P: usize,
     const N: usize,
@@ -147,7 +147,7 @@ unsafe fn dependencies<
 /// The arguments are those of a row.
 #[inline(always)]
 pub unsafe fn adjoints<
-    T: Computed,
+    T: ComputedFloat,
     B: Body<I, X, O>,
     const P: usize,
     const I: usize,
@@ -195,7 +195,7 @@ pub unsafe fn adjoints<
 /// As for [`adjoints`].
 #[inline(always)]
 pub unsafe fn adjoints_in_turn<
-    T: Computed,
+    T: ComputedFloat,
     B: Body<I, X, O>,
     const P: usize,
     const I: usize,
@@ -240,7 +240,7 @@ struct OfOne<'a, R, T, const P: usize> {
     kind: Reduction,
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, 2>
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, 2>
     for OfOne<'_, InRow<'_, T, B, I, X, O>, T, P>
 {
     const ACCUMULATED: usize = 2;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Row;
-use crate::number::scalar::{Float, Machine};
+use crate::number::scalar::{Float, Machine, Real};
 
 /// The maximum number of reductions in a body.
 pub const MOST_REDUCTIONS: usize = 8;
@@ -111,8 +111,8 @@ impl fmt::Display for RowError {
     }
 }
 
-/// A float type that rows are computed in.
-pub trait Computed: Float + Machine {
+/// A type that rows are computed in: floats, and integers of 64 bits.
+pub trait Computed: Real + Machine {
     /// 0, for initial values.
     const ZERO: Self;
     /// True if loops are compiled for every SIMD level. Debug builds do not vectorize, so one level suffices for them: row
@@ -123,18 +123,22 @@ pub trait Computed: Float + Machine {
     fn as_position(self, n: usize) -> Option<usize>;
 }
 
+/// A float type that rows are computed in.
+pub trait ComputedFloat: Computed + Float {}
+impl<T: Computed + Float> ComputedFloat for T {}
+
 macro_rules! computed {
-    ($($t:ty)*) => {$(
+    ($($t:ty: $zero:literal;)*) => {$(
         impl Computed for $t {
-            const ZERO: $t = 0.0;
+            const ZERO: $t = $zero;
 
             #[inline(always)]
             fn as_position(self, n: usize) -> Option<usize> {
-                // The conversion saturates, and converts NaN to 0.
+                // The conversion of a float saturates, and converts NaN to 0.
                 let at = self as usize;
                 (at < n && at as $t == self).then_some(at)
             }
         }
     )*};
 }
-computed! { f32 f64 }
+computed! { f32: 0.0; f64: 0.0; i64: 0; u64: 0; }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::body::{Body, Computed, KEPT, MOST_LEVELS, MOST_REDUCTIONS, RowError, Rows};
+use super::body::{Body, ComputedFloat, KEPT, MOST_LEVELS, MOST_REDUCTIONS, RowError, Rows};
 use super::lane::Lane;
 use super::operands::{Operands, positions, zeros_for};
 use super::pass::{Pass, State, passes, reduce};
@@ -25,7 +25,7 @@ struct Plain<'a, T, B, const I: usize, const X: usize, const O: usize> {
     running: *mut T,
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Plain<'_, T, B, I, X, O> {
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Plain<'_, T, B, I, X, O> {
     /// The outputs at a position, and the arguments of reductions there.
     ///
     /// # Safety
@@ -80,7 +80,7 @@ struct Outputs<'a, R, T, const O: usize, const P: usize> {
     large: &'a [bool; O],
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, O>
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, O>
     for Outputs<'_, Plain<'_, T, B, I, X, O>, T, O, P>
 {
     const ACCUMULATED: usize = 0;
@@ -114,7 +114,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Pass<T>
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Pass<T>
     for Plain<'_, T, B, I, X, O>
 {
     const REDUCTIONS: usize = B::REDUCTIONS;
@@ -159,7 +159,7 @@ clones! {
         at: &[Rows<*const i64>; X],
         outputs: &[Rows<*mut T>; O],
     ) -> Result<(), RowError>
-    where [T: Computed, B: Body<I, X, O>] if [T::FOR_EACH_LEVEL] {
+    where [T: ComputedFloat, B: Body<I, X, O>] if [T::FOR_EACH_LEVEL] {
         let (structure, checked) = Structure::of::<T, B, I, X, O>(computes);
         checked?;
         let mut state = State::new(&structure, n);
@@ -200,7 +200,7 @@ clones! {
 /// # Safety
 /// Every operand has `rows` rows: of `n` elements if the body declares one value per element, of one value otherwise.
 /// An absent input is null with a step of 0. Outputs overlap nothing.
-pub unsafe fn forward<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+pub unsafe fn forward<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
     n: usize,
     rows: usize,

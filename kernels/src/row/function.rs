@@ -1,7 +1,7 @@
 //! [`RowFunction`]: functions of whole rows whose results are rows.
 
 #[cfg(feature = "engine")]
-use super::Computed;
+use super::{Computed, Reduction};
 #[cfg(feature = "engine")]
 use crate::indexing::sort::sort;
 #[cfg(feature = "engine")]
@@ -108,7 +108,7 @@ fn shift<T: Computed>(x: &[T], places: i64, out: &mut [T]) {
 
 #[cfg(feature = "engine")]
 fn cummax<T: Computed>(x: &[T], out: &mut [T]) {
-    let mut top = -T::infinity();
+    let mut top: T = Reduction::Max.identity();
     for (out, x) in out.iter_mut().zip(x) {
         top = top.maximum(*x);
         *out = top;

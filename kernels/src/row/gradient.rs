@@ -11,7 +11,7 @@
 
 use super::Reduction;
 use super::adjoints::{adjoints, adjoints_in_turn};
-use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, RowError, Rows};
+use super::body::{Body, ComputedFloat, KEPT, MOST_REDUCTIONS, RowError, Rows};
 use super::operands::{Operands, positions, zeros_for};
 use super::partials::{InRow, directions};
 use super::pass::{State, passes, reduce};
@@ -37,7 +37,7 @@ pub struct Cotangents<T, const I: usize, const O: usize> {
 /// # Safety
 /// The arguments are those of a row, and `place` is the input's cotangent.
 #[inline(always)]
-unsafe fn give<T: Computed, B: Body<I, X, O>, const P: usize, const I: usize, const X: usize, const O: usize>(
+unsafe fn give<T: ComputedFloat, B: Body<I, X, O>, const P: usize, const I: usize, const X: usize, const O: usize>(
     cotangent: &Cotangent<'_, InRow<'_, T, B, I, X, O>, T, P>,
     sections: &mut Sections<T>,
 ) {
@@ -70,7 +70,7 @@ struct Cotangent<'a, R, T, const P: usize> {
     is_last: bool,
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, 1>
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize, const P: usize> Sweep<T, 1>
     for Cotangent<'_, InRow<'_, T, B, I, X, O>, T, P>
 {
     const ACCUMULATED: usize = 1;
@@ -123,7 +123,7 @@ clones! {
         inputs: &[Rows<*const T>; I],
         at: &[Rows<*const i64>; X],
     ) -> Result<(), RowError>
-    where [T: Computed, B: Body<I, X, O>] if [T::FOR_EACH_LEVEL] {
+    where [T: ComputedFloat, B: Body<I, X, O>] if [T::FOR_EACH_LEVEL] {
         let (structure, checked) = Structure::of_dual::<T, B, I, X, O>(computes);
         checked?;
         let mut state = State::new(&structure, n);
@@ -190,7 +190,7 @@ clones! {
 ///
 /// # Safety
 /// As for [`forward`](super::forward()); the outputs are the inputs' cotangents.
-pub unsafe fn vjp<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+pub unsafe fn vjp<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
     n: usize,
     rows: usize,

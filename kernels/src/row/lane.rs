@@ -2,10 +2,10 @@
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
-use super::body::{Computed, KEPT, MOST_REDUCTIONS};
+use super::body::{ComputedFloat, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
 use super::sweep::LANES;
-use super::{Reduction, Row, RowFunction};
+use super::{RealRow, Reduction, Row, RowFunction};
 use crate::number::Dual;
 use crate::number::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 
@@ -61,7 +61,7 @@ pub struct LaneMask<'s, T, const P: usize> {
     origin: Origin<'s, T>,
 }
 
-impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
+impl<'s, T: ComputedFloat, const P: usize> Lane<'s, T, P> {
     #[inline(always)]
     pub(super) fn outside(value: T) -> Self {
         Lane { value, origin: Origin::CONSTANT }
@@ -141,7 +141,9 @@ impl<'s, T: Computed, const P: usize> Lane<'s, T, P> {
     }
 }
 
-impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
+impl<T: ComputedFloat, const P: usize> Row for Lane<'_, T, P> {}
+
+impl<'s, T: ComputedFloat, const P: usize> RealRow for Lane<'s, T, P> {
     type Index = i64;
 
     #[inline(always)]
@@ -174,9 +176,11 @@ impl<'s, T: Computed, const P: usize> Row for Lane<'s, T, P> {
     }
 }
 
+impl<T: ComputedFloat, const P: usize> Row for Dual<Lane<'_, T, P>> {}
+
 /// Dual numbers over a row. The derivative of a reduction is 1 if it is the variable and 0 otherwise; the tangent of
 /// its argument is stored in the scope.
-impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
+impl<'s, T: ComputedFloat, const P: usize> RealRow for Dual<Lane<'s, T, P>> {
     type Index = i64;
 
     #[inline(always)]
@@ -211,7 +215,7 @@ impl<'s, T: Computed, const P: usize> Row for Dual<Lane<'s, T, P>> {
     }
 }
 
-impl<T: Computed, const P: usize> Mask for LaneMask<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Mask for LaneMask<'_, T, P> {
     #[inline(always)]
     fn constant(truth: bool) -> Self {
         LaneMask { truth, origin: Origin::CONSTANT }
@@ -220,7 +224,7 @@ impl<T: Computed, const P: usize> Mask for LaneMask<'_, T, P> {
 
 macro_rules! mask_operators {
     ($($trait:ident $method:ident $op:tt;)*) => {$(
-        impl<T: Computed, const P: usize> $trait for LaneMask<'_, T, P> {
+        impl<T: ComputedFloat, const P: usize> $trait for LaneMask<'_, T, P> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
@@ -231,7 +235,7 @@ macro_rules! mask_operators {
 }
 mask_operators! { BitAnd bitand &; BitOr bitor |; }
 
-impl<T: Computed, const P: usize> Not for LaneMask<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Not for LaneMask<'_, T, P> {
     type Output = Self;
     #[inline(always)]
     fn not(self) -> Self {
@@ -241,7 +245,7 @@ impl<T: Computed, const P: usize> Not for LaneMask<'_, T, P> {
 
 macro_rules! operators {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:tt |$x:ident, $y:ident| $short:expr;)*) => {$(
-        impl<T: Computed, const P: usize> $trait for Lane<'_, T, P> {
+        impl<T: ComputedFloat, const P: usize> $trait for Lane<'_, T, P> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
@@ -252,7 +256,7 @@ macro_rules! operators {
                 Lane { value: self.value $op other.value, origin: self.origin.join(other.origin) }
             }
         }
-        impl<T: Computed, const P: usize> $assign for Lane<'_, T, P> {
+        impl<T: ComputedFloat, const P: usize> $assign for Lane<'_, T, P> {
             #[inline(always)]
             fn $assign_method(&mut self, other: Self) { *self = *self $op other; }
         }
@@ -265,7 +269,7 @@ operators! {
     Div div DivAssign div_assign / |_x, _y| None;
 }
 
-impl<T: Computed, const P: usize> Rem for Lane<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Rem for Lane<'_, T, P> {
     type Output = Self;
     #[inline(always)]
     fn rem(self, other: Self) -> Self {
@@ -273,7 +277,7 @@ impl<T: Computed, const P: usize> Rem for Lane<'_, T, P> {
     }
 }
 
-impl<T: Computed, const P: usize> Neg for Lane<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Neg for Lane<'_, T, P> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -329,7 +333,7 @@ macro_rules! tests {
     )*};
 }
 
-impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
+impl<'s, T: ComputedFloat, const P: usize> Element for Lane<'s, T, P> {
     type Mask = LaneMask<'s, T, P>;
     #[inline(always)]
     fn constant(value: Const) -> Self {
@@ -346,7 +350,7 @@ impl<'s, T: Computed, const P: usize> Element for Lane<'s, T, P> {
     }
 }
 
-impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Num for Lane<'_, T, P> {
     cheap! { square(self); }
     expensive! { pow(self, exponent); exponent_slope(self); }
     #[inline(always)]
@@ -374,7 +378,7 @@ impl<T: Computed, const P: usize> Num for Lane<'_, T, P> {
     }
 }
 
-impl<T: Computed, const P: usize> Real for Lane<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Real for Lane<'_, T, P> {
     tests! { less(self, other); less_equal(self, other); isnan(self); isinf(self); signbit(self); }
     cheap! {
         maximum(self, other); minimum(self, other); abs(self); sign(self); floor(self); ceil(self); round(self);
@@ -382,7 +386,7 @@ impl<T: Computed, const P: usize> Real for Lane<'_, T, P> {
     }
 }
 
-impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Field for Lane<'_, T, P> {
     cheap! { recip(self); sqrt(self); }
     expensive! {
         exp(self); expm1(self); log(self); log1p(self); log2(self); log10(self); sin(self); cos(self); tan(self);
@@ -395,7 +399,7 @@ impl<T: Computed, const P: usize> Field for Lane<'_, T, P> {
     }
 }
 
-impl<T: Computed, const P: usize> Float for Lane<'_, T, P> {
+impl<T: ComputedFloat, const P: usize> Float for Lane<'_, T, P> {
     tests! { isfinite(self); }
     cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); as_float16(self); as_bfloat16(self); }
     expensive! {

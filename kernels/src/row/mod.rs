@@ -1,6 +1,6 @@
 //! Rows: bodies that use one element of a row, and reductions over all of them.
 //!
-//! A body that is generic over [`Row`] is written for one element; `x.sum()` is a number that all elements share. It
+//! A body that is generic over [`Row`], or [`IntRow`], is written for one element; `x.sum()` is a number that all elements share. It
 //! runs over memory by *pass-indexed evaluation*: the same body is inlined once for each pass over the row. In pass
 //! `P`, every value that needs fewer than `P` passes is known. The reductions whose argument has just become known are
 //! computed; what depends on them is dead code to the compiler. A softmax, written in two lines, thus compiles to three
@@ -30,7 +30,7 @@ mod side_by_side;
 mod structure;
 mod sweep;
 
-pub use body::{Body, Computed, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
+pub use body::{Body, Computed, ComputedFloat, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;
 pub use function::RowFunction;
 pub use gradient::{Cotangents, vjp};
@@ -42,7 +42,7 @@ pub(crate) use {
     sweep::{LANES, Lanes, Sections},
 };
 
-use crate::number::scalar::{Float, Machine, Num, lit};
+use crate::number::scalar::{Float, Int, Machine, Num, Real, lit};
 use crate::reduce::scan::cumsum_in_place;
 
 /// A reduction over all elements of a row. The result is one number or, for a running reduction, one number per
@@ -110,18 +110,19 @@ impl Reduction {
 
     /// The result for no elements.
     #[inline(always)]
-    pub fn identity<T: Float>(self) -> T {
+    pub fn identity<T: Real>(self) -> T {
         match self {
             Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => T::zero(),
             Reduction::Prod => T::one(),
-            Reduction::Max => -T::infinity(),
-            Reduction::Min => T::infinity(),
+            // For integers, this constant is the least, or the largest, integer.
+            Reduction::Max => lit(f64::NEG_INFINITY),
+            Reduction::Min => lit(f64::INFINITY),
         }
     }
 
     /// Combines two results.
     #[inline(always)]
-    pub fn combine<T: Float>(self, a: T, b: T) -> T {
+    pub fn combine<T: Real>(self, a: T, b: T) -> T {
         match self {
             Reduction::Sum | Reduction::Cumsum | Reduction::ReverseCumsum => a + b,
             Reduction::Prod => a * b,
@@ -131,23 +132,9 @@ impl Reduction {
     }
 }
 
-/// An element of a row of floats. The methods of [`Float`] apply to each element; a reduction over the row has the same
-/// result for each of its elements.
-///
-/// ```
-/// use minitensor_kernels::{Float, Row};
-///
-/// fn softmax<R: Row>(x: R) -> R {
-///     let e = (x - x.max()).exp();
-///     e / e.sum()
-/// }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a row",
-    label = "not a row",
-    note = "only the body of an op with `R: Row` and a `shape` clause can reduce rows"
-)]
-pub trait Row: Float {
+/// The functions that rows of floats and rows of integers share: those of [`Row`] and [`IntRow`]. A method of an element applies to each
+/// element; a reduction over the row has the same result for each of its elements.
+pub trait RealRow: Real {
     /// A position in the row: one integer for each row.
     type Index: Copy;
 
@@ -169,36 +156,15 @@ pub trait Row: Float {
     fn sum(self) -> Self {
         self.reduce(Reduction::Sum)
     }
-    /// The mean of all elements; NaN for an empty row.
-    #[inline(always)]
-    fn mean(self) -> Self {
-        self.sum() / self.count()
-    }
-    /// The largest element, or NaN if there is one; −∞ for an empty row. Ties share the gradient evenly.
+    /// The largest element, or NaN if there is one; −∞ for an empty row of floats. Ties share the gradient evenly.
     #[inline(always)]
     fn max(self) -> Self {
         self.reduce(Reduction::Max)
     }
-    /// The smallest element, or NaN if there is one; +∞ for an empty row. Ties share the gradient evenly.
+    /// The smallest element, or NaN if there is one; +∞ for an empty row of floats. Ties share the gradient evenly.
     #[inline(always)]
     fn min(self) -> Self {
         self.reduce(Reduction::Min)
-    }
-    /// The product of all elements; 1 for an empty row. Its derivatives up to the third are correct even if elements are 0.
-    #[inline(always)]
-    fn prod(self) -> Self {
-        let is_zero = self.equal(Self::zero());
-        let others = Self::select(is_zero, Self::one(), self).reduce(Reduction::Prod);
-        let zeros = Self::select(is_zero, Self::one(), Self::zero()).sum();
-        let powers = |n: i64| Self::select(is_zero, self.powi(n), Self::zero()).sum();
-        // The product of one, two or three zeros by Newton's identities. The value is 0, but the derivatives are not.
-        let (p1, p2, p3) = (powers(1), powers(2), powers(3));
-        let two = (p1 * p1 - p2) * lit::<Self>(0.5);
-        let three = (p1 * p1 * p1 - lit::<Self>(3.0) * p1 * p2 + lit::<Self>(2.0) * p3) * lit::<Self>(1.0 / 6.0);
-        let is = |n: i64| zeros.equal(lit(n));
-        let many = Self::select(is(3), three, p1.detach());
-        let product = Self::select(is(1), p1, Self::select(is(2), two, many));
-        Self::select(is(0), others, others * product)
     }
     /// The sum of all elements up to this one.
     #[inline(always)]
@@ -235,17 +201,12 @@ pub trait Row: Float {
     #[inline(always)]
     fn cumprod(self) -> Self {
         let is_first = self.position().equal(Self::zero());
-        Self::select(is_first, self, -Self::zero()).recurrence(self)
+        Self::select(is_first, self, Self::zero().negative()).recurrence(self)
     }
     /// The largest element up to this one, or NaN if there is one. The gradient belongs to the last of equal elements.
     #[inline(always)]
     fn cummax(self) -> Self {
         Self::of_row(RowFunction::Cummax, [self])
-    }
-    /// The smallest element up to this one, or NaN if there is one. The gradient belongs to the last of equal elements.
-    #[inline(always)]
-    fn cummin(self) -> Self {
-        -(-self).cummax()
     }
     /// The positions of the elements in ascending order. Equal elements keep their order, and NaN comes last.
     #[inline(always)]
@@ -256,13 +217,6 @@ pub trait Row: Float {
     #[inline(always)]
     fn sort(self) -> Self {
         Self::of_row(RowFunction::Take, [self, self.argsort()])
-    }
-    /// The element at the position `index`, which may differ from element to element; NaN if there is no such position.
-    #[inline(always)]
-    fn take(self, index: Self) -> Self {
-        let index = index.detach();
-        let is_position = index.greater_equal(Self::zero()) & index.less(index.count()) & index.equal(index.floor());
-        Self::select(is_position, Self::of_row(RowFunction::Take, [self, index]), Self::nan())
     }
     /// The sum of the elements whose `index` is this position, and 0 if there are none: the reverse of [`take`](Row::take). An
     /// element whose `index` is no position is left out.
@@ -284,13 +238,13 @@ pub trait Row: Float {
     #[inline(always)]
     fn argmax(self) -> Self {
         let hit = self.equal(self.max()) | self.isnan();
-        Self::select(hit, self.position(), Self::infinity()).min().detach()
+        Self::select(hit, self.position(), self.count()).min().detach()
     }
     /// The index of the first NaN or, without any, of the first smallest element.
     #[inline(always)]
     fn argmin(self) -> Self {
         let hit = self.equal(self.min()) | self.isnan();
-        Self::select(hit, self.position(), Self::infinity()).min().detach()
+        Self::select(hit, self.position(), self.count()).min().detach()
     }
     /// The element at the index.
     #[inline(always)]
@@ -301,6 +255,57 @@ pub trait Row: Float {
     #[inline(always)]
     fn dot(self, other: Self) -> Self {
         (self * other).sum()
+    }
+}
+
+/// An element of a row of floats, with the methods of [`Float`] and [`RealRow`].
+///
+/// ```
+/// use minitensor_kernels::{Float, Row};
+///
+/// fn softmax<R: Row>(x: R) -> R {
+///     let e = (x - x.max()).exp();
+///     e / e.sum()
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a row",
+    label = "not a row",
+    note = "only the body of an op with `R: Row` and a `shape` clause can reduce rows"
+)]
+pub trait Row: RealRow + Float {
+    /// The mean of all elements; NaN for an empty row.
+    #[inline(always)]
+    fn mean(self) -> Self {
+        self.sum() / self.count()
+    }
+    /// The product of all elements; 1 for an empty row. Its derivatives up to the third are correct even if elements are 0.
+    #[inline(always)]
+    fn prod(self) -> Self {
+        let is_zero = self.equal(Self::zero());
+        let others = Self::select(is_zero, Self::one(), self).reduce(Reduction::Prod);
+        let zeros = Self::select(is_zero, Self::one(), Self::zero()).sum();
+        let powers = |n: i64| Self::select(is_zero, self.powi(n), Self::zero()).sum();
+        // The product of one, two or three zeros by Newton's identities. The value is 0, but the derivatives are not.
+        let (p1, p2, p3) = (powers(1), powers(2), powers(3));
+        let two = (p1 * p1 - p2) * lit::<Self>(0.5);
+        let three = (p1 * p1 * p1 - lit::<Self>(3.0) * p1 * p2 + lit::<Self>(2.0) * p3) * lit::<Self>(1.0 / 6.0);
+        let is = |n: i64| zeros.equal(lit(n));
+        let many = Self::select(is(3), three, p1.detach());
+        let product = Self::select(is(1), p1, Self::select(is(2), two, many));
+        Self::select(is(0), others, others * product)
+    }
+    /// The smallest element up to this one, or NaN if there is one. The gradient belongs to the last of equal elements.
+    #[inline(always)]
+    fn cummin(self) -> Self {
+        -(-self).cummax()
+    }
+    /// The element at the position `index`, which may differ from element to element; NaN if there is no such position.
+    #[inline(always)]
+    fn take(self, index: Self) -> Self {
+        let index = index.detach();
+        let is_position = index.greater_equal(Self::zero()) & index.less(index.count()) & index.equal(index.floor());
+        Self::select(is_position, Self::of_row(RowFunction::Take, [self, index]), Self::nan())
     }
     /// The variance: the sum of squared distances from the mean, divided by `count − correction`.
     #[inline(always)]
@@ -321,5 +326,39 @@ pub trait Row: Float {
         // If the maximum is infinite, no shift is needed: the result is that infinity.
         let shift = Self::select(top.isfinite(), top, Self::zero());
         (self - shift).exp().sum().log() + shift
+    }
+}
+
+/// An element of a row of integers, with the methods of [`Int`] and [`RealRow`]. Rows of integers are computed in 64 bits: those of
+/// `uint64` in `uint64`, all others in `int64`. Arithmetic wraps.
+///
+/// ```
+/// use minitensor_kernels::IntRow;
+///
+/// fn ranks<R: IntRow>(x: R) -> R {
+///     x.argsort().argsort()
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a row of integers",
+    label = "not a row of integers",
+    note = "only the body of an op with `R: IntRow` and a `shape` clause can reduce rows of integers"
+)]
+pub trait IntRow: RealRow + Int {
+    /// The product of all elements; 1 for an empty row.
+    #[inline(always)]
+    fn prod(self) -> Self {
+        self.reduce(Reduction::Prod)
+    }
+    /// The smallest element up to this one.
+    #[inline(always)]
+    fn cummin(self) -> Self {
+        // `!x` reverses the order of all integers; `-x` does not change the least one.
+        !(!self).cummax()
+    }
+    /// The element at the position `index`, which may differ from element to element; 0 if there is no such position.
+    #[inline(always)]
+    fn take(self, index: Self) -> Self {
+        Self::of_row(RowFunction::Take, [self, index])
     }
 }

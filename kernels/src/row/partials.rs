@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::body::{Body, Computed, MOST_REDUCTIONS};
+use super::body::{Body, ComputedFloat, MOST_REDUCTIONS};
 use super::lane::Lane;
 use super::operands::Operands;
 use super::pass::Pass;
@@ -33,7 +33,7 @@ pub struct InRow<'a, T, B, const I: usize, const X: usize, const O: usize> {
     pub carried: *mut T,
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> InRow<'_, T, B, I, X, O> {
     /// Evaluates the body in pass `P`. The variable is the reduction `direction` or the input `wrt`.
     ///
     /// # Safety
@@ -145,7 +145,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
     }
 }
 
-impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Pass<T>
+impl<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize> Pass<T>
     for InRow<'_, T, B, I, X, O>
 {
     const REDUCTIONS: usize = B::REDUCTIONS;
@@ -175,7 +175,7 @@ impl<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usi
 
 /// Adds to a sum that may be empty. An empty sum is replaced instead of adding to 0, which would change a −0.
 #[inline(always)]
-pub fn added<T: Computed>(sum: Option<T>, part: T) -> Option<T> {
+pub fn added<T: ComputedFloat>(sum: Option<T>, part: T) -> Option<T> {
     Some(match sum {
         Some(sum) => sum + part,
         None => part,

@@ -1,6 +1,6 @@
 //! [`Pass`]: a body with the arguments of one row, for any number type, and the computation of its reductions.
 
-use super::body::{Computed, KEPT, MOST_REDUCTIONS};
+use super::body::{ComputedFloat, KEPT, MOST_REDUCTIONS};
 use super::place::put;
 use super::scope::ReductionArguments;
 use super::structure::Structure;
@@ -18,7 +18,7 @@ pub struct State<T> {
     pub sections: Sections<T>,
 }
 
-impl<T: Computed> State<T> {
+impl<T: ComputedFloat> State<T> {
     pub fn new(structure: &Structure, n: usize) -> Self {
         // Kept values are written before they are read, so they need no zeros, but zeros cost nothing.
         let (kept, running) = (structure.rows_of_kept(n), structure.rows_of_sums(n));
@@ -27,7 +27,7 @@ impl<T: Computed> State<T> {
 }
 
 /// A body with the arguments of one row.
-pub trait Pass<T: Computed> {
+pub trait Pass<T: ComputedFloat> {
     /// An upper bound of the number of its reductions.
     const REDUCTIONS: usize;
     /// True if any of them is running.
@@ -59,7 +59,7 @@ struct Reductions<'a, S, const P: usize> {
     structure: &'a Structure,
 }
 
-impl<T: Computed, S: Pass<T>, const P: usize> Sweep<T, MOST_REDUCTIONS> for Reductions<'_, S, P> {
+impl<T: ComputedFloat, S: Pass<T>, const P: usize> Sweep<T, MOST_REDUCTIONS> for Reductions<'_, S, P> {
     const ACCUMULATED: usize = S::REDUCTIONS;
 
     #[inline(always)]
@@ -108,7 +108,7 @@ impl<T: Computed, S: Pass<T>, const P: usize> Sweep<T, MOST_REDUCTIONS> for Redu
 
 /// Computes the reductions of pass `P`.
 #[inline(always)]
-pub fn reduce<T: Computed, S: Pass<T>, const P: usize>(
+pub fn reduce<T: ComputedFloat, S: Pass<T>, const P: usize>(
     pass: &S,
     structure: &Structure,
     known: &mut [T; MOST_REDUCTIONS],

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::body::{Computed, KEPT, MOST_REDUCTIONS};
+use super::body::{ComputedFloat, KEPT, MOST_REDUCTIONS};
 use super::sweep::each;
 
 /// The state of one evaluation of the body. Its cells are local to one iteration of a loop: the compiler turns them
@@ -36,7 +36,7 @@ pub(super) struct Scope<'a, T> {
     pub count: usize,
 }
 
-impl<T: Computed> Scope<'_, T> {
+impl<T: ComputedFloat> Scope<'_, T> {
     /// The arguments of the first reductions.
     #[inline(always)]
     pub fn reduction_arguments(&self, count: usize) -> ReductionArguments<T> {

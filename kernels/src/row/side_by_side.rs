@@ -27,7 +27,7 @@ impl RowFunction {
                 out.chunks_exact_mut(rows).zip(from).for_each(|(out, x)| out.copy_from_slice(x));
             }
             (RowFunction::Cummax, [x]) => {
-                let mut top = filled(-T::infinity(), rows);
+                let mut top = filled(Reduction::Max.identity::<T>(), rows);
                 for (out, x) in out.chunks_exact_mut(rows).zip(x.chunks_exact(rows)) {
                     cummax(x, &mut top, out);
                 }

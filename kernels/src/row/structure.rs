@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Reduction;
-use super::body::{Body, Computed, KEPT, MOST_REDUCTIONS, RowError};
+use super::body::{Body, ComputedFloat, KEPT, MOST_REDUCTIONS, RowError};
 use super::lane::{Lane, UNKNOWN};
 use super::place::put;
 use super::scope::{Scope, scope};
@@ -25,7 +25,7 @@ impl Structure {
     /// Evaluates the body once. Returns the structure apart from the error: in a `Result`, it would not be constant to
     /// the compiler.
     #[inline(always)]
-    pub fn of<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    pub fn of<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
         body: &B,
     ) -> (Structure, Result<(), RowError>) {
         let (known, mut keeps) = ([T::ZERO; MOST_REDUCTIONS], [[T::ZERO; LANES]; KEPT]);
@@ -52,7 +52,7 @@ impl Structure {
 
     /// Like [`Structure::of`], at dual numbers.
     #[inline(always)]
-    pub fn of_dual<T: Computed, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
+    pub fn of_dual<T: ComputedFloat, B: Body<I, X, O>, const I: usize, const X: usize, const O: usize>(
         body: &B,
     ) -> (Structure, Result<(), RowError>) {
         let (known, mut keeps) = ([T::ZERO; MOST_REDUCTIONS], [[T::ZERO; LANES]; KEPT]);
@@ -95,7 +95,7 @@ impl Structure {
 
     /// A row of zeros for each expensive function that is kept, and room for the last block.
     #[inline(always)]
-    pub fn rows_of_kept<T: Computed>(&self, n: usize) -> Lines<T> {
+    pub fn rows_of_kept<T: ComputedFloat>(&self, n: usize) -> Lines<T> {
         let mut kept = 0;
         each!(slot < KEPT => kept += usize::from(self.keeper[slot] != usize::MAX));
         Lines::filled(T::ZERO, if kept > 0 { kept * n + LANES } else { 0 })
@@ -103,7 +103,7 @@ impl Structure {
 
     /// A row of zeros for each reduction and room for the last block, if any is running.
     #[inline(always)]
-    pub fn rows_of_sums<T: Computed>(&self, n: usize) -> Lines<T> {
+    pub fn rows_of_sums<T: ComputedFloat>(&self, n: usize) -> Lines<T> {
         Lines::filled(T::ZERO, if self.runs() { self.reductions * n + LANES } else { 0 })
     }
 
@@ -112,7 +112,7 @@ impl Structure {
     /// # Safety
     /// The rows have `n` elements, and the block is in the row.
     #[inline(always)]
-    pub unsafe fn keep<T: Computed>(
+    pub unsafe fn keep<T: ComputedFloat>(
         &self,
         pass: usize,
         kept: *mut T,
@@ -128,7 +128,7 @@ impl Structure {
     }
 
     #[inline(always)]
-    fn seen<T: Computed>(scope: &Scope<'_, T>) -> Structure {
+    fn seen<T: ComputedFloat>(scope: &Scope<'_, T>) -> Structure {
         let mut seen = Structure {
             reductions: scope.count_reductions.get(),
             levels: 0,

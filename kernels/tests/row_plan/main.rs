@@ -5,9 +5,9 @@ mod short;
 
 use half::{bf16, f16};
 use minitensor_kernels::program::{Program, RowPlan, Storage, Symbol, Tile};
-use minitensor_kernels::row::{Computed, Rows};
+use minitensor_kernels::row::{ComputedFloat, Rows};
 use minitensor_kernels::simd::{Level, levels, set_level};
-use minitensor_kernels::{Element, Field, Real, Row, lit};
+use minitensor_kernels::{Element, Field, Real, RealRow, Row, lit};
 
 use crate::rows::{
     ENOUGH, LEVEL, NAMES, OF_WHOLE_ROWS, Operand, PER_ROW, Random, is_close, outputs, random_program, run,
@@ -157,7 +157,7 @@ fn an_extremum_is_nan_if_any_element_is() {
         let (largest, smallest) = ((x[0] + lit(0.5)).max(), (x[0] * lit(2)).min());
         vec![("largest".into(), largest.into()), ("smallest".into(), smallest.into())]
     });
-    fn check<T: Tile + Computed>(program: &Program) {
+    fn check<T: Tile + ComputedFloat>(program: &Program) {
         let gives = [false, false];
         let plan = RowPlan::new(program.clone(), &gives, 0, &[]).expect("it is of rows");
         for level in levels() {

@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use minitensor_kernels::program::{Program, RowPlan, Symbol, Tile};
-use minitensor_kernels::row::{Computed, Reduction, Rows};
+use minitensor_kernels::row::{ComputedFloat, Reduction, Rows};
 use minitensor_kernels::simd::{Level, levels, set_level};
-use minitensor_kernels::{Element, Field, Float, Num, Real, Row, lit};
+use minitensor_kernels::{Element, Field, Float, Num, Real, RealRow, Row, lit};
 
 /// The SIMD level is that of the process, so tests that change it run one after the other.
 pub static LEVEL: Mutex<()> = Mutex::new(());
@@ -106,7 +106,7 @@ impl<T: Float> Operand<T> {
 }
 
 /// The outputs at a level. Places around the rows keep their value.
-pub fn run<T: Tile + Computed>(
+pub fn run<T: Tile + ComputedFloat>(
     (plan, gives): (&RowPlan, &[bool]),
     (n, rows): (usize, usize),
     inputs: &[Operand<T>],
@@ -135,7 +135,7 @@ pub fn run<T: Tile + Computed>(
 }
 
 /// The outputs for the same rows side by side.
-pub fn run_side_by_side<T: Tile + Computed>(
+pub fn run_side_by_side<T: Tile + ComputedFloat>(
     (plan, gives): (&RowPlan, &[bool]),
     (n, rows): (usize, usize),
     inputs: &[Operand<T>],
@@ -163,7 +163,7 @@ pub fn is_close(a: f64, b: f64) -> bool {
 
 /// The outputs of a random program over random rows, which have the same bits at all levels and for rows that are side by side.
 #[allow(clippy::type_complexity)]
-pub fn outputs<T: Tile + Computed>(
+pub fn outputs<T: Tile + ComputedFloat>(
     (program, gives): (&Program, &[bool]),
     (n, rows): (usize, usize),
     random: &mut Random,

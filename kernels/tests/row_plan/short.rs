@@ -1,9 +1,9 @@
 //! Short rows, which machine code computes as a whole.
 
 use minitensor_kernels::program::{Program, RowPlan, Tile};
-use minitensor_kernels::row::{Computed, Rows};
+use minitensor_kernels::row::{ComputedFloat, Rows};
 use minitensor_kernels::simd::{Level, levels};
-use minitensor_kernels::{Float, Num, Real, Row, lit};
+use minitensor_kernels::{Float, Num, Real, RealRow, Row, lit};
 
 use crate::rows::{ENOUGH, LEVEL, OF_WHOLE_ROWS, Operand, Random, outputs, random_program, run};
 
@@ -48,7 +48,7 @@ fn sums_over_short_rows_are_added_in_order() {
             ("t".into(), scaled.maximum(x[0]).sum().into()),
         ]
     });
-    fn check<T: Tile + Computed>(program: &Program, n: usize) {
+    fn check<T: Tile + ComputedFloat>(program: &Program, n: usize) {
         let (gives, sums) = ([true, true, false], [false, true, true]);
         let plan = RowPlan::new(program.clone(), &gives, 0, &[]).expect("it is of rows");
         let mut random = Random(n as u64);

@@ -103,6 +103,9 @@ pub const ROW_METHODS: &[(&str, usize)] = &[
     ("put", 1),
 ];
 
+/// Those that only rows of floats have.
+const OF_FLOAT_ROWS: &[&str] = &["mean", "logsumexp", "var", "std"];
+
 /// Those that are functions of the whole row. They return rows, and only programs have them.
 pub const ROW_FUNCTIONS: &[&str] = &[
     "reverse",
@@ -351,6 +354,9 @@ pub fn arguments(name: &str) -> Option<usize> {
 
 /// The bounds that have a method.
 pub fn bound_of(name: &str) -> Option<&'static str> {
+    if OF_FLOAT_ROWS.contains(&name) {
+        return Some("Row");
+    }
     let all = METHODS.iter().chain(MASKS).chain(PAIRS).find(|(_, names)| names.contains(&name));
     all.map(|(bound, _)| *bound)
 }
@@ -358,12 +364,12 @@ pub fn bound_of(name: &str) -> Option<&'static str> {
 /// The bounds with the methods of a bound, weakest first.
 pub fn bounds_with(bound: &str) -> &'static [&'static str] {
     match bound {
-        "Num" => &["Num", "Real", "Int", "Field", "Float", "Row"],
-        "Real" => &["Real", "Int", "Float", "Row"],
-        "Int" => &["Int"],
+        "Num" => &["Num", "Real", "Int", "Field", "Float", "Row", "IntRow"],
+        "Real" => &["Real", "Int", "Float", "Row", "IntRow"],
+        "Int" => &["Int", "IntRow"],
         "Field" => &["Field", "Float", "Row"],
         "Float" => &["Float", "Row"],
         "Row" => &["Row"],
-        _ => &["Element", "Num", "Real", "Int", "Field", "Float", "Row"],
+        _ => &["Element", "Num", "Real", "Int", "Field", "Float", "Row", "IntRow"],
     }
 }

@@ -62,7 +62,7 @@ impl Head {
         let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| computed(o.elem)).collect();
         let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
         let mut generics = op.generics.clone();
-        let has_reals = generics.iter().any(|g| matches!(g.bound.name, "Float" | "Row"));
+        let has_reals = generics.iter().any(|g| g.bound.is_of_floats());
         let complex =
             if has_reals && op.level != Level::Cell { add_complex(&op.function, &mut generics) } else { None };
         Head {

@@ -38,8 +38,9 @@ pub fn row(op: &Op, diag: &mut Diag) {
     let is_truth = |elem| matches!(elem, Elem::Mask(_));
     if let Some(word) = &op.precompiled {
         functions(op, diag);
+        let is_of_integers = op.generics.iter().any(|g| g.bound.is_of_integers());
         let masks = op.inputs.iter().map(|i| i.elem).chain(op.outputs.iter().map(|o| o.elem)).any(is_truth);
-        if masks || op.outputs.iter().any(|o| matches!(o.elem, Elem::Fixed(_))) {
+        if masks || is_of_integers || op.outputs.iter().any(|o| matches!(o.elem, Elem::Fixed(_))) {
             diag.error(word, &messages::PRECOMPILED_DTYPES, &[op.ident()]);
         }
     }

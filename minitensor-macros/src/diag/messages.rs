@@ -121,7 +121,7 @@ messages! {
     ROW_RETURNS: "a row op cannot return `{}`", "return `R`, `R::Mask`, `R::Index` or a tuple of these";
     ROW_INPUT: "a row op cannot take `{}`", "use `R` or `Option<R>` for rows, `R::Mask` for conditions, and `R::Index` for indices";
     ROW_MASK: "`{}` must have one value for each element of a row, but has {} here", "write `[.., n]`, or take one number for each row as `R`";
-    PRECOMPILED_DTYPES: "the op `{}` has conditions or positions among its tensors, so it cannot be `precompiled`", "remove the clause `precompiled`";
+    PRECOMPILED_DTYPES: "the op `{}` has conditions, positions or integers among its tensors, so it cannot be `precompiled`", "remove the clause `precompiled`";
     ROW_VARIABLES: "a row op has one dtype variable, but `{}` is a second", "use the same variable for all rows";
     ROW_VARIES: "`{}` has a value for each element of the row, but the output `{}` has one for each row", "reduce it, as in `x.sum()`, or declare the output as `[.., n]`";
     PRECOMPILED_MANY: "the body has {} reductions, {} of which depend on one another", "a `precompiled` body can have {}, of which {} depend on one another; remove `precompiled`";
@@ -162,10 +162,10 @@ messages! {
     ENDS_ON_DATA: "a loop that ends on data needs a bound", "write `for` with a fixed count, such as `for _ in 0..100 { … }`; each element may end earlier";
     MATCH: "`match` on data is not supported, because each element may take another arm", "use `if`/`else`";
     AMBIGUOUS: "the dtype of `{}` is ambiguous: {}", "annotate it, such as `let c: T = …;`";
-    FRACTION: "`{}` cannot be represented by the integers among the dtypes of `{}`", "bound `{}` by `Float`, or use an integer";
+    FRACTION: "`{}` cannot be represented by the integers among the dtypes of `{}`", "bound `{}` by `{}`, or use an integer";
     NO_METHOD: "elements have no method `{}`", "{}";
     NO_MASK_METHOD: "masks have no method `{}`", "{}";
-    ROW_METHOD: "`{}` reduces a row, but `{}` is one element", "write the op for rows: `fn op<R: Row>(x: R) -> R` with a clause such as `shape = (x: [.., n]) -> [.., n]`";
+    ROW_METHOD: "`{}` reduces a row, but `{}` is one element", "write the op for rows: `fn op<R: {}>(x: R) -> R` with a clause such as `shape = (x: [.., n]) -> [.., n]`";
     LIST_METHOD: "slices and iterators of elements have no `{}`", "{}";
     SLICE_METHOD: "`{}` is a slice, which has no method `{}`", "write the op for rows, `R: Row`, or call a function of `minitensor::kernels::rows`, such as `rows::sum(x)`";
     NO_ITEM: "`{}` has no `{}`", "{}";

@@ -24,7 +24,7 @@ pub fn kernels(op: &Op) -> TokenStream {
     let flags = flags(op, 0);
     quote! {
         #body
-        unsafe fn #run<__T: __private::Computed>(
+        unsafe fn #run<__T: __private::ComputedFloat>(
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
             cells: __private::usize,
@@ -69,7 +69,7 @@ fn compiled_gradient(op: &Op, vjp: &Op) -> TokenStream {
     let flags = flags(op, cotangents);
     let shared = floats_of(op).map(|(_, input)| !is_batched(op, input));
     quote! {
-        unsafe fn #run<__T: __private::Computed>(
+        unsafe fn #run<__T: __private::ComputedFloat>(
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
             cells: __private::usize,

@@ -114,7 +114,8 @@ impl<'a> Lowering<'a> {
         if !generic.bound.dtypes.intersection(DTypeSet::INT).is_empty()
             && let Some(literal) = fraction(expr)
         {
-            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &variable, &variable]);
+            let floats = if generic.bound.is_of_rows() { "Row" } else { "Float" };
+            self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &variable, &variable, &floats]);
             return;
         }
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));

@@ -100,7 +100,7 @@ fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
     let is_cell = |ty: &Type| tensor(ty, &generics, false).is_some_and(|t| t.level == Some(Level::Cell));
     let level = match is_machine || params.iter().any(|(_, ty)| is_cell(ty)) {
         true => Level::Cell,
-        false if generics.iter().any(|g| g.bound.name == "Row") => Level::Row,
+        false if generics.iter().any(|g| g.bound.is_of_rows()) => Level::Row,
         false => Level::Element,
     };
     let named = params.iter().filter_map(|(pattern, ty)| match pattern {

@@ -13,7 +13,7 @@ use minitensor_schema::check;
 
 use super::OpDef;
 #[cfg(feature = "engine")]
-use super::def::{Arity, DTypeRule};
+use super::def::{Arity, DTypeRule, ShapeRule};
 #[cfg(feature = "engine")]
 use super::element_program::ElementProgram;
 #[cfg(feature = "engine")]
@@ -120,26 +120,31 @@ macro_rules! at_type {
 #[cfg(feature = "engine")]
 pub(crate) use at_type;
 
-/// The dtypes that support all steps of a program.
+/// The dtypes that support all steps of a program. `computed` is the dtype in which tensors of a dtype are computed.
 #[cfg(feature = "engine")]
-fn dtypes(program: &Program) -> DTypeSet {
+fn dtypes(program: &Program, computed: impl Fn(DType) -> DType) -> DTypeSet {
     fn runs<T: Tile>(program: &Program) -> bool {
         program.runs_at::<T>()
     }
-    DTypeSet::ELEMENT.filter(|dtype| at_type!(dtype, runs(program) else false))
+    DTypeSet::ELEMENT.filter(|dtype| at_type!(computed(dtype), runs(program) else false))
+}
+
+/// Whether a dtype can hold the constants of a program without losing digits.
+#[cfg(feature = "engine")]
+fn holds_constants(program: &Program, dtype: DType) -> bool {
+    program.instructions().iter().all(|instruction| match instruction {
+        Instruction::Constant(Const::Float(_)) => dtype.is_differentiable(),
+        Instruction::Constant(Const::Int(v)) if dtype == DType::Bool => (0..=1).contains(v),
+        Instruction::Constant(Const::Int(v)) => dtype.is_differentiable() || dtype.integer_range().contains(v),
+        _ => true,
+    })
 }
 
 /// The dtypes at which a program over elements runs without losing digits of its constants.
 #[cfg(feature = "engine")]
 pub fn dtypes_of_elements(program: &Program) -> Result<DTypeSet> {
-    let holds = |dtype: DType, i: &Instruction| match i {
-        Instruction::Constant(Const::Float(_)) => dtype.is_differentiable(),
-        Instruction::Constant(Const::Int(v)) if dtype == DType::Bool => (0..=1).contains(v),
-        Instruction::Constant(Const::Int(v)) => dtype.is_differentiable() || dtype.integer_range().contains(v),
-        _ => true,
-    };
-    let of_functions = dtypes(program);
-    let dtypes = of_functions.filter(|dtype| program.instructions().iter().all(|i| holds(dtype, i)));
+    let of_functions = dtypes(program, DType::compute);
+    let dtypes = of_functions.filter(|dtype| holds_constants(program, dtype));
     if dtypes != DTypeSet::of(&[]) {
         return Ok(dtypes);
     }
@@ -162,14 +167,25 @@ pub fn promoted_dtypes(program: &Program) -> Result<DTypeSet> {
     }
 }
 
-/// The dtypes that a row op takes for its program.
+/// The dtypes at which a program over rows runs without losing digits of its constants.
 #[cfg(feature = "engine")]
 pub fn dtypes_of_rows(program: &Program) -> Result<DTypeSet> {
-    let dtypes = dtypes(program).intersection(DTypeSet::FLOAT);
-    match dtypes == DTypeSet::of(&[]) {
-        true => Err(Error::value(format!("no floating dtype supports all functions of its program: {program}"))),
+    let is_taken = |dtype: DType| DTypeSet::REAL.contains(dtype) && holds_constants(program, dtype.of_rows());
+    let dtypes = dtypes(program, DType::of_rows).filter(is_taken);
+    match dtypes.is_empty() {
+        true => Err(Error::value(format!(
+            "neither floating nor integer dtypes support all functions and constants of its program: {program}"
+        ))),
         false => Ok(dtypes),
     }
+}
+
+/// The dtypes that a row op takes if only its program determines them: floating dtypes or, if its functions are those of integers, integers.
+#[cfg(feature = "engine")]
+pub fn promoted_dtypes_of_rows(program: &Program) -> Result<DTypeSet> {
+    let dtypes = dtypes_of_rows(program)?;
+    let floats = dtypes.intersection(DTypeSet::FLOAT);
+    Ok(if floats.is_empty() { dtypes } else { floats })
 }
 
 /// Checks that a program can compute the dtypes of an op. Tensors with a dtype of their own are truth values or, if the op has one dtype
@@ -185,6 +201,7 @@ pub fn check_dtypes(op: &OpDef) -> Result<()> {
     }
     let admitted = op.generics[0].dtypes;
     let is_of_floats = op.generics.len() == 1 && admitted.intersection(DTypeSet::FLOAT) == admitted;
+    let is_of_rows = matches!(op.shape, ShapeRule::Core(_));
     let tensors = op.inputs.iter().map(|i| (&i.name, i.dtype)).chain(op.outputs.iter().map(|o| (&o.name, o.dtype)));
     for (name, rule) in tensors {
         match rule {
@@ -196,7 +213,8 @@ pub fn check_dtypes(op: &OpDef) -> Result<()> {
                     "'{name}' has the dtype {dtype}, but a program of {admitted} converts only integers to its dtype"
                 )));
             }
-            DTypeRule::Fixed(dtype) if !is_of_floats => {
+            // Rows of integers are computed in 64 bits, whatever their dtype.
+            DTypeRule::Fixed(dtype) if !is_of_floats && !is_of_rows => {
                 return Err(Error::value(format!(
                     "'{name}' has the dtype {dtype}, so its program must run only at floating dtypes, but the op takes {admitted}"
                 )));

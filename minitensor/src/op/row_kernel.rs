@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use minitensor_kernels::Const;
-use minitensor_kernels::program::{Program, RowPlan, Storage, Tile};
-use minitensor_kernels::row::{Computed, Rows};
+use minitensor_kernels::program::{Instruction, Program, RowPlan, Storage, Tile};
+use minitensor_kernels::row::{Computed, RowFunction, Rows};
 use smallvec::SmallVec;
 
 use super::def::{Core, DTypeRule, OpDef, ProgramArguments, ShapeRule};
@@ -33,6 +33,8 @@ pub struct RowKernel {
     names: Vec<String>,
     /// The name of an output that has positions, for messages.
     gives_positions: Option<String>,
+    /// Whether each output is stored as integers.
+    integers: Vec<bool>,
     /// Whether each output is a row.
     gives: Vec<bool>,
     /// Whether each output is the sum over all rows, because it has no batch.
@@ -81,8 +83,12 @@ impl Prepared for RowKernel {
                 _ => format!("output '{}' is a sum over rows, so it cannot be stored as integers", output.name),
             }));
         }
+        let is_position =
+            |i: &Instruction| matches!(i, Instruction::Position | Instruction::Row(RowFunction::Argsort, _));
+        let has_positions = program.instructions().iter().any(is_position);
         let gives_positions = op.outputs.iter().find(|output| output.dtype == DTypeRule::Fixed(DType::I64));
-        let gives_positions = gives_positions.map(|output| output.name.to_string());
+        let gives_positions = gives_positions.filter(|_| has_positions).map(|output| output.name.to_string());
+        let integers = op.outputs.iter().map(|o| matches!(o.dtype, DTypeRule::Fixed(d) if d.is_integer())).collect();
         let names = arguments.positions.iter().map(|i| op.inputs[*i].name.to_string()).collect();
         let per_row = arguments.numbers.len() + arguments.positions.len();
         let plan = RowPlan::new(program, &gives, per_row, &masks).map_err(|e| Error::value(e.to_string()))?;
@@ -95,6 +101,7 @@ impl Prepared for RowKernel {
             arguments,
             names,
             gives_positions,
+            integers,
             gives,
             shared,
         })
@@ -146,6 +153,8 @@ impl RowKernel {
             match dtype {
                 DType::F32 => self.run_at::<f32>(attrs, args, cells, stored),
                 DType::F64 => self.run_at::<f64>(attrs, args, cells, stored),
+                DType::I64 => self.run_at::<i64>(attrs, args, cells, stored),
+                DType::U64 => self.run_at::<u64>(attrs, args, cells, stored),
                 _ => Err(Error::type_(format!("a program over rows does not run at {dtype}"))),
             }
         }
@@ -164,11 +173,9 @@ impl RowKernel {
         let is_side_by_side = stride != 1 && n > 1;
         if let Some(name) = &self.gives_positions {
             check_positions::<T>(n, name)?;
-            if n == 0 && cells > 0 {
-                return Err(Error::value(format!(
-                    "'{name}' is a position in a row, but the rows are empty; add `where n > 0` to the definition"
-                )));
-            }
+        }
+        if n == 0 && cells > 0 {
+            self.check_empty(T::IS_EXACT)?;
         }
         let floats: SmallVec<[T; 4]> =
             floats.iter().map(|k| uniform::<T>(attrs, *k, "an attribute")).collect::<Result<_>>()?;
@@ -314,6 +321,20 @@ impl RowKernel {
         plan
     }
 
+    /// An error if an output of empty rows is an integer that does not exist. `is_exact` is whether the program computes integers.
+    fn check_empty(&self, is_exact: bool) -> Result<()> {
+        let (program, integers) = (self.program(), &self.integers);
+        let needs = program.needs_elements();
+        match (0..needs.len()).find(|k| needs[*k] && !self.gives[*k] && (is_exact || integers[*k])) {
+            None => Ok(()),
+            Some(k) => Err(Error::value(format!(
+                "'{}' is an integer that depends on the largest or smallest element of a row, but the rows are empty; add \
+                 `where n > 0` to the definition",
+                program.outputs()[k].0
+            ))),
+        }
+    }
+
     /// The plan of the program with only these outputs.
     fn part(&self, wanted: &Wanted) -> Result<Arc<RowPlan>> {
         if let Some(part) = self.parts.find(|known| known == wanted) {
@@ -332,7 +353,11 @@ impl RowKernel {
 /// An error if not all positions in rows of `n` elements are numbers.
 fn check_positions<T: Tile>(n: usize, name: &str) -> Result<()> {
     // All integers up to this one are numbers.
-    let most: u64 = if size_of::<T>() == 4 { 1 << 24 } else { 1 << 53 };
+    let most: u64 = match size_of::<T>() {
+        _ if T::IS_EXACT => i64::MAX as u64,
+        4 => 1 << 24,
+        _ => 1 << 53,
+    };
     if n as u64 <= most {
         return Ok(());
     }

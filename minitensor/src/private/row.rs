@@ -2,7 +2,7 @@
 
 pub use minitensor_kernels::Row;
 pub use minitensor_kernels::program::Variable;
-pub use minitensor_kernels::row::{Body as RowBody, Computed};
+pub use minitensor_kernels::row::{Body as RowBody, ComputedFloat};
 
 use minitensor_kernels::program::Program;
 use minitensor_kernels::row::{Cotangents, RowError, Rows, forward, vjp};
@@ -39,7 +39,7 @@ fn error(wrong: RowError, names: &[&str]) -> Error {
 /// # Safety
 /// Every argument has `cells` cores. A core is contiguous, of elements `T`, if the body declares that the argument extends along
 /// the row. Otherwise it is one element: `i64` for an index, `T` for all others. Outputs overlap no other argument.
-pub unsafe fn rows<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
+pub unsafe fn rows<T: ComputedFloat, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
     args: &[CellArg<'_>],
     cells: usize,
@@ -58,7 +58,7 @@ pub unsafe fn rows<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: us
 ///
 /// # Safety
 /// As for [`rows`].
-pub unsafe fn rows_vjp<T: Computed, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
+pub unsafe fn rows_vjp<T: ComputedFloat, B: RowBody<I, X, O>, const I: usize, const X: usize, const O: usize>(
     body: &B,
     args: &[CellArg<'_>],
     cells: usize,

@@ -1,7 +1,7 @@
 //! The programs of ops as data, from which another framework makes functions of its own.
 
 use minitensor::kernels::program::{Program, Symbol};
-use minitensor::kernels::{Element, Num, Row, lit};
+use minitensor::kernels::{Element, Num, RealRow, Row, lit};
 use minitensor::op::{Argument, Arguments, Body, Core};
 use minitensor::registry;
 use pyo3::IntoPyObjectExt;

@@ -108,12 +108,28 @@ pub const BOUNDS: &[Bound] = &[
     Bound { name: "Field", dtypes: DTypeSet::FIELD, is_ordered: false },
     Bound { name: "Float", dtypes: DTypeSet::FLOAT, is_ordered: true },
     Bound { name: "Row", dtypes: DTypeSet::FLOAT, is_ordered: true },
+    Bound { name: "IntRow", dtypes: DTypeSet::INT, is_ordered: true },
 ];
 
 impl Bound {
     /// The trait with that name.
     pub fn named(name: &str) -> Option<Bound> {
         BOUNDS.iter().find(|b| b.name == name).copied()
+    }
+
+    /// Whether its numbers are elements of rows.
+    pub fn is_of_rows(&self) -> bool {
+        matches!(self.name, "Row" | "IntRow")
+    }
+
+    /// Whether all its dtypes are real floats.
+    pub fn is_of_floats(&self) -> bool {
+        self.dtypes == DTypeSet::FLOAT
+    }
+
+    /// Whether all its dtypes are integers.
+    pub fn is_of_integers(&self) -> bool {
+        self.dtypes == DTypeSet::INT
     }
 
     /// The names of all traits.

@@ -155,10 +155,13 @@ impl Lowering<'_> {
         if enough.contains(&has) {
             return false;
         }
-        if let ("Int", Some(instead)) = (has, instead.strip_prefix(", or ")) {
+        if let (true, Some(instead)) =
+            (self.head.generics[variable].bound.is_of_integers(), instead.strip_prefix(", or "))
+        {
             return self.report(at, &messages::NOT_OF_INTEGERS, &[&what, &self.variable_name(variable), &instead]);
         }
-        let shown: Vec<_> = enough.iter().filter(|b| **b != "Row").map(|b| format!("`{b}`")).collect();
+        let is_row = self.head.generics[variable].bound.is_of_rows();
+        let shown: Vec<_> = enough.iter().filter(|b| is_row == b.ends_with("Row")).map(|b| format!("`{b}`")).collect();
         let name = self.variable_name(variable);
         self.report(at, &messages::WEAK_BOUND, &[&what, &name, &name, &shown.join(" or "), &has, &instead])
     }
@@ -173,7 +176,7 @@ impl Lowering<'_> {
     /// Whether a unary operator does not apply to its operand.
     pub fn wrong_unary(&mut self, op: &UnOp, operand: &Expr) -> bool {
         match (op, self.certain(operand)) {
-            (UnOp::Not(_), Some(Certain::Element(i))) if self.head.generics[i].bound.name != "Int" => {
+            (UnOp::Not(_), Some(Certain::Element(i))) if !self.head.generics[i].bound.is_of_integers() => {
                 self.wrong_condition(operand)
             }
             (UnOp::Deref(_), Some(Certain::Element(_))) => {
@@ -267,7 +270,11 @@ impl Lowering<'_> {
                     _ => {}
                 }
                 if !is_row && (of_rows || other_row.is_some()) {
-                    return self.report(&call.method, &messages::ROW_METHOD, &[&name, &shown(&call.receiver)]);
+                    return self.report(
+                        &call.method,
+                        &messages::ROW_METHOD,
+                        &[&name, &shown(&call.receiver), &self.row_bound(i)],
+                    );
                 }
                 if LIST_METHODS.contains(&name.as_str()) && !of_rows {
                     return self.wrong_list(&call.receiver, &call.method);
@@ -293,6 +300,11 @@ impl Lowering<'_> {
         }
     }
 
+    /// The bound of rows with the dtypes of a variable.
+    fn row_bound(&self, variable: usize) -> &'static str {
+        if self.head.generics[variable].bound.is_of_integers() { "IntRow" } else { "Row" }
+    }
+
     /// The bound, the number and the types of the arguments of a method that elements have.
     fn wrong_arguments(&mut self, call: &ExprMethodCall, ours: &str, variable: usize) -> bool {
         let (name, given) = (call.method.to_string(), call.args.len());
@@ -300,8 +312,9 @@ impl Lowering<'_> {
             let takes = counted(takes, "argument");
             return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
         }
+        let instead = if ours == "mean" { ", or write `x.sum().floor_divide(x.count())`" } else { "" };
         if let Some(bound) = bound_of(ours).filter(|_| !self.head.is_complex(variable))
-            && self.wrong_bound(&call.method, &name, bound, variable, "")
+            && self.wrong_bound(&call.method, &name, bound, variable, instead)
         {
             return true;
         }
@@ -371,7 +384,7 @@ impl Lowering<'_> {
     pub fn wrong_function(&mut self, path: &syn::Path) -> bool {
         let [variable, name] = &path.segments.iter().collect::<Vec<_>>()[..] else { return false };
         let Some(i) = self.head.generics.iter().position(|g| g.ident == variable.ident) else { return false };
-        let is_row = self.head.generics[i].bound.name == "Row";
+        let is_row = self.head.generics[i].bound.is_of_rows();
         let called = name.ident.to_string();
         if self.head.is_machine() {
             return false;
@@ -385,7 +398,7 @@ impl Lowering<'_> {
                 && self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, &help]);
         }
         if matches!(called.as_str(), "any" | "all") && !is_row {
-            return self.report(&name.ident, &messages::ROW_METHOD, &[&called, &variable.ident]);
+            return self.report(&name.ident, &messages::ROW_METHOD, &[&called, &variable.ident, &self.row_bound(i)]);
         }
         bound_of(&called).is_some_and(|bound| self.wrong_bound(&name.ident, &called, bound, i, ""))
     }

@@ -46,7 +46,7 @@ pub fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor
     let cell = |elem, core, mutable| Tensor { elem, core, mutable, level: Some(Level::Cell), ..one };
     if let Some(elem) = variable(ty, generics) {
         let (Elem::Generic(i) | Elem::Mask(i)) = elem else { return None };
-        let level = if generics[i].bound.name == "Row" { Level::Row } else { Level::Element };
+        let level = if generics[i].bound.is_of_rows() { Level::Row } else { Level::Element };
         return Some(Tensor { elem, level: Some(level), ..one });
     }
     if is_index(ty, generics) {
@@ -63,7 +63,7 @@ pub fn tensor(ty: &Type, generics: &[Generic], is_tensor: bool) -> Option<Tensor
     let mutable = mutability.is_some();
     let referred = if let Type::Slice(slice) = &**inner { &slice.elem } else { inner };
     if let Some(elem @ Elem::Generic(i)) = variable(referred, generics)
-        && generics[i].bound.name == "Row"
+        && generics[i].bound.is_of_rows()
     {
         // An error, which is reported as an error of a row op.
         return Some(Tensor { elem, level: Some(Level::Row), mutable, ..one });
@@ -101,7 +101,7 @@ pub fn is_index(ty: &Type, generics: &[Generic]) -> bool {
     let Type::Path(TypePath { qself: None, path, .. }) = ty else { return false };
     let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();
     matches!(segments[..], [first, last] if last == "Index"
-        && generics.iter().any(|g| g.ident == *first && g.bound.name == "Row"))
+        && generics.iter().any(|g| g.ident == *first && g.bound.is_of_rows()))
 }
 
 /// `ArrayView2<T>`, `ArrayViewMut1<'_, T>`

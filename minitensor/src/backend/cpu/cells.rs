@@ -86,7 +86,7 @@ pub fn run(
     let grain = grain(&call, cells, work, !sums.is_empty()).max(together.unwrap_or(1));
     let mut partial = Vec::new();
     for (at, t) in sums {
-        let sum = PartialSums::new(t, cells.div_ceil(grain))?;
+        let sum = PartialSums::new(t, call.computed(t.dtype()), cells.div_ceil(grain))?;
         operands[at] = Some(sum.operand(shapes, op.outputs[at - inputs.len()].core));
         partial.push(sum);
     }

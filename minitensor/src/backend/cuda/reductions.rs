@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use minitensor_kernels::program::{Program, Symbol};
 use minitensor_kernels::row::Reduction;
-use minitensor_kernels::{Const, Element, Row};
+use minitensor_kernels::{Const, Element, RealRow};
 
 use super::{CUDA, rows};
 use crate::backend::programs::{ProgramCall, RowOutput, RowsOfCall};

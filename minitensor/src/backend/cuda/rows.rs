@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
-use minitensor_kernels::Row;
+use minitensor_kernels::RealRow;
 use minitensor_kernels::cuda::{RowInput, RowKernel, RowOutput, RowShape};
 use minitensor_kernels::program::Program;
 use smallvec::SmallVec;

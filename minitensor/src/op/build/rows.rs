@@ -13,17 +13,18 @@ use crate::clause;
 use crate::error::{Error, Result};
 use crate::op::Gradients;
 use crate::op::def::*;
-use crate::op::program::dtypes_of_rows;
+use crate::op::program::promoted_dtypes_of_rows;
 use crate::op::variants::{Choice, Write};
 
 impl CustomOpBuilder {
     /// A row op that a program computes. Its inputs are those of the program, and its attributes are the program's uniforms. `shape`
     /// gives the dimensions of inputs and outputs, in the syntax of `#[custom_op(shape = …)]`: `[.., n]` for a row, `[..]` for one
     /// number per row, `[n]` for a row that all others share. Without it, each input is a row, and each output is a row unless it is
-    /// the same for all elements. The op takes floating dtypes, and has derivatives of any order.
+    /// the same for all elements. The op takes floating dtypes, and has derivatives of any order. If the program has
+    /// functions of integers, it takes integers.
     ///
     /// ```
-    /// use minitensor::kernels::{Field, Row, program::Program};
+    /// use minitensor::kernels::{Field, RealRow, program::Program};
     /// use minitensor::{CustomOp, CustomOpBuilder, Tensor};
     ///
     /// let body = Program::write(&["x"], &[], |x, _| vec![("out".into(), (x[0] / x[0].sum()).into())]);
@@ -66,7 +67,7 @@ impl CustomOpBuilder {
         let program = &made.first.1;
         let op = &mut self.op;
         let wrong = |op: &OpDef, what: String| Error::value(format!("op '{}': {what}", op.name));
-        let dtypes = dtypes_of_rows(program).map_err(|e| e.context(format!("op '{}'", op.name)))?;
+        let dtypes = promoted_dtypes_of_rows(program).map_err(|e| e.context(format!("op '{}'", op.name)))?;
         if op.generics.is_empty() {
             op.generics = Cow::Owned(vec![Generic { name: Cow::Borrowed("T"), dtypes }]);
         }

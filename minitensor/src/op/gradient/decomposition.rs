@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Symbol};
 use minitensor_kernels::row::{Reduction, RowFunction};
-use minitensor_kernels::{Const, Num, Row};
+use minitensor_kernels::{Const, Num, RealRow};
 
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;

@@ -27,7 +27,20 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// The dtypes in which the body computes.
     pub fn compute(&self) -> SmallVec<[DType; 2]> {
-        self.dtypes.iter().map(|d| d.compute()).collect()
+        self.dtypes.iter().map(|d| self.computed(*d)).collect()
+    }
+
+    /// The dtype in which the body computes tensors of a dtype.
+    pub fn computed(&self, dtype: DType) -> DType {
+        if dtype.is_integer() && self.is_of_integer_rows() { dtype.of_rows() } else { dtype.compute() }
+    }
+
+    /// Whether a program computes rows of integers. If there are compiled loops for them, the program computes only floats.
+    fn is_of_integer_rows(&self) -> bool {
+        let kernels = || self.op.kernels_on(DeviceKind::Cpu);
+        matches!(self.dtypes[..], [dtype] if dtype.is_integer())
+            && kernels().any(|k| matches!(k, Kernels::Rows(_)))
+            && !kernels().any(|k| k.cell(self.dtypes).is_some())
     }
 
     /// Memory for the wanted results; the others are `None`.
@@ -50,7 +63,7 @@ impl<'a> Call<'a> {
         for ((input, dims), t) in op.inputs.iter().zip(rule.inputs.iter()).zip(self.inputs) {
             let compute = |t: &Tensor| match input.dtype {
                 _ if is_stored => t.dtype(),
-                DTypeRule::Generic(g) => self.dtypes[usize::from(g)].compute(),
+                DTypeRule::Generic(g) => self.computed(self.dtypes[usize::from(g)]),
                 _ => t.dtype().compute(),
             };
             let of =
@@ -59,8 +72,11 @@ impl<'a> Call<'a> {
         }
         for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(results) {
             let of = |t: &Tensor| {
-                let of =
-                    CellOperand::new(shapes, t, t.dtype().compute(), dims.batch, dims.core.len(), output.core, true);
+                let compute = match output.dtype {
+                    DTypeRule::Generic(_) => self.computed(t.dtype()),
+                    _ => t.dtype().compute(),
+                };
+                let of = CellOperand::new(shapes, t, compute, dims.batch, dims.core.len(), output.core, true);
                 match (output.role, output.dtype) {
                     (Role::Mutates(_), DTypeRule::Fixed(DType::Bool)) => of.of_bools().of_changed(),
                     (Role::Mutates(_), _) => of.of_changed(),

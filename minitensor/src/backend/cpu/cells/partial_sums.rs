@@ -2,6 +2,7 @@
 
 use super::operand::CellOperand;
 use crate::backend::shapes::CallShapes;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::Core;
 use crate::tensor::{Layout, Shape, Tensor, copy_elements};
@@ -15,10 +16,10 @@ pub struct PartialSums {
 }
 
 impl PartialSums {
-    /// Memory for this number of partial sums.
-    pub fn new(output: &Tensor, count: usize) -> Result<PartialSums> {
+    /// Memory for this number of partial sums of a dtype.
+    pub fn new(output: &Tensor, dtype: DType, count: usize) -> Result<PartialSums> {
         let shape: Shape = [count.max(1)].into_iter().chain(output.shape().iter().copied()).collect();
-        let parts = Tensor::zeros(shape, output.dtype().compute(), output.device())?;
+        let parts = Tensor::zeros(shape, dtype, output.device())?;
         Ok(PartialSums { output: output.detach(), parts })
     }
 
