@@ -107,8 +107,8 @@ fn only_these_primitives_lack_machine_code() {
         set_level(level);
         let lacks = |p: &&Primitive| !Plan::new(primitive(**p), &[]).unwrap().has_machine_code::<f32>();
         let lacking: Vec<_> = Primitive::ALL.iter().filter(|p| f32::kernel(**p).is_some()).filter(lacks).collect();
-        use Primitive::{Digamma, FloorDivide, Fmod, Remainder};
-        assert_eq!(lacking, [&FloorDivide, &Remainder, &Digamma, &Fmod]);
+        use Primitive::{BitsDivide, BitsRemainder, Digamma, FloorDivide, Fmod, Remainder};
+        assert_eq!(lacking, [&FloorDivide, &Remainder, &Digamma, &Fmod, &BitsDivide, &BitsRemainder]);
         assert!(!Plan::new(primitive(Primitive::Add), &[]).unwrap().has_machine_code::<i32>());
     }
 }
@@ -136,6 +136,9 @@ fn random_program(steps: usize, seed: u64) -> Program {
                 continue;
             }
             let operands: Vec<Symbol> = (0..p.arity()).map(|_| x[x.len() - 1 - random(x.len().min(40))]).collect();
+            // Nor are its other bits.
+            let of_nan = |x: Symbol| Symbol::select(x.isnan(), Symbol::nan(), x);
+            let operands = if p.is_of_bits() { operands.into_iter().map(of_nan).collect() } else { operands };
             match Symbol::apply(p, &operands).unwrap() {
                 ScalarValue::Number(y) => x.push(y),
                 ScalarValue::Mask(m) => tests.push(m),

@@ -9,7 +9,7 @@ mod scopes;
 
 pub use certain::Certain;
 pub use effects::Effects;
-pub use scopes::{Head, Scopes, add_complex};
+pub use scopes::{Head, Scopes, add_bits, add_complex};
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -47,7 +47,7 @@ impl ValueKind {
         match self {
             ValueKind::Data(variable) if head.is_machine() => ValueKind::Many(variable),
             // Otherwise a list of complex numbers would be taken for one.
-            ValueKind::Data(Some(i)) if head.is_complex(i) => ValueKind::Data(None),
+            ValueKind::Data(Some(i)) if head.part(i) != i => ValueKind::Data(None),
             value => value,
         }
     }

@@ -79,7 +79,7 @@ pub type DataType = DType;
 pub mod prelude {
     pub use minitensor_kernels::cartesian::Complex;
     pub use minitensor_kernels::{
-        Columns, ColumnsMut, Element, Field, Float, Int, IntRow, Machine, Mask, Num, Real, RealRow, Row,
+        Bits, Columns, ColumnsMut, Element, Field, Float, Int, IntRow, Machine, Mask, Num, Real, RealRow, Row,
     };
     pub use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayView3, ArrayView4, ArrayView5};
     pub use ndarray::{ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, ArrayViewMut5};

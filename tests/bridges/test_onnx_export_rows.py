@@ -14,7 +14,7 @@ import minitensor as mt
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
 from c_plugin import library, loaded  # noqa: E402
-from test_plugin_library_programs import writing  # noqa: E402
+from test_plugin_library_programs import ALONE, writing  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("exports_quickly", "no_plugins_stay", "registered")
 
@@ -246,3 +246,25 @@ def test_functions_of_whole_rows_in_other_opsets_and_in_a_file_that_is_loaded(op
     loaded = mt.onnx.load(path)
     for found, expected in zip(loaded(x, y), op(x, y), strict=True):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_rows_of_integers_are_computed_in_64_bits(dtype, path):
+    op = row_op(lambda x: ((x ^ x.shift(1)).sum(), (x & 3).cumsum(), (x | 1).argmax()), axis=-1)
+    x = mt.Tensor(np.random.default_rng(3).integers(0, 100, (3, 200)).astype(dtype))
+    for axis in (-1, 0):
+        expect_same(path, lambda x, axis=axis: op(x, axis=axis), [x], rtol=0, atol=0)
+
+
+MAGNITUDE = (
+    '{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["bits", 9223372036854775807], ["bits_and", 0, 1]], '
+    '"outputs": [["out", 2]]}'
+)
+
+
+def test_bits_of_floats_have_no_function_in_onnx(path):
+    with loaded(library(code=writing(MAGNITUDE), op=ALONE)):
+        x = mt.Tensor([-1.5, 2.0], dtype="float64")
+        assert mt.ops.probe(x).tolist() == [1.5, 2.0]
+        with pytest.raises(ValueError, match=r"'probe'.*ONNX has no functions of the bits of floats; avoid the op"):
+            mt.onnx.export(mt.jit(lambda x: mt.ops.probe(x)), path, x)

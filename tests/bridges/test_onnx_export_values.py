@@ -181,6 +181,7 @@ def test_every_function_of_programs_has_a_formula():
     source = (Path(__file__).parents[2] / "kernels" / "src" / "program" / "primitive.rs").read_text(encoding="utf-8")
     names = re.findall(r'^        \w+ "(\w+)" \(', source, re.MULTILINE)
     assert len(names) > 60
+    names = [name for name in names if "bits" not in name.split("_")]  # ONNX cannot express these.
     others = {"select", "and", "or", "not", "detach", "powi", "polygamma"}
     assert set(names) | others == PRIMITIVES.keys()
 

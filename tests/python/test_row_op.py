@@ -308,7 +308,11 @@ WRONG = {
     "function of NumPy": (lambda x: np.median(x), TypeError, "NumPy's 'median' cannot compute a row"),
     "array": (lambda x: np.asarray(x), TypeError, "a row cannot become an array"),
     "nothing": (lambda x: None, TypeError, "the function returned nothing"),
-    "only integers": (lambda x: x.sum() & 1, ValueError, "no floating dtype supports all functions of its program"),
+    "integers and fractions": (
+        lambda x: (x.sum() & 1) * 0.5,
+        ValueError,
+        "neither floating nor integer dtypes support all functions and constants of its program",
+    ),
 }
 
 
@@ -402,3 +406,22 @@ def test_gradients_decide_as_the_function(dtype):
     (gradient,) = mt.grad(least(x).sum(), [x])
     values = x.detach().numpy()
     np.testing.assert_array_equal(gradient.numpy() != 0, values == values.min(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_rows_of_integers(dtype):
+    @mt.row_op(name="rows::of_integers", outputs=["changed", "odd", "top"])
+    def of_integers(x):
+        """The bits that change, the number of odd elements so far, and the position of the largest."""
+        return x ^ x.shift(1), (x & 1).cumsum(), (x | 1).argmax()
+
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(5).integers(info.min, info.max, (4, 100), dtype=dtype, endpoint=True)
+    changed, odd, top = of_integers(mt.Tensor(x))
+    before = np.concatenate([np.zeros((4, 1), dtype), x[:, :-1]], 1)
+    np.testing.assert_array_equal(changed.numpy(), x ^ before)
+    np.testing.assert_array_equal(odd.numpy(), np.cumsum(x & 1, 1, dtype=dtype))
+    np.testing.assert_array_equal(top.numpy(), np.argmax(x | 1, 1).astype(dtype))
+    assert mt.testing.opcheck(of_integers).findings == []
+    with pytest.raises(TypeError, match="'x' takes integer dtypes, got float32"):
+        of_integers(mt.ones(2, 3))

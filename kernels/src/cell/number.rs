@@ -7,8 +7,8 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, Su
 use super::function::{self as f, Function};
 use super::rule::{Of, value};
 use super::tape::{Differentiable, NOWHERE, branch, push};
-use crate::number::Dual;
 use crate::number::scalar::{Const, Element, Field, Float, Machine, Num, Real};
+use crate::number::{BitFunction, Dual};
 
 /// A number of a cell body whose steps are recorded on the [`Tape`](super::Tape) of the thread.
 ///
@@ -202,6 +202,19 @@ impl<S: Float + Differentiable> Float for Traced<S> {
         normal_pdf(self) = NormalPdf; lgamma(self) = Lgamma; digamma(self) = Digamma; atan2(self, y) = Atan2;
         hypot(self, y) = Hypot; logaddexp(self, y) = Logaddexp; copysign(self, y) = Copysign; fmod(self, y) = Fmod;
         mul_add(self, y, z) = MulAdd; as_float16(self) = Float16; as_bfloat16(self) = Bfloat16;
+    }
+    fn of_bits(bits: u64) -> Self {
+        Traced::constant_of(S::of_bits(bits))
+    }
+    // The bits are not steps, so other cells may have other ones.
+    fn bits(function: BitFunction, a: Self, b: Self) -> Self {
+        Traced::constant_of(test([a, b], |[a, b]| S::bits(function, a, b)))
+    }
+    fn bits_equal(self, other: Self) -> bool {
+        test([self, other], |[x, y]| x.bits_equal(y))
+    }
+    fn bits_less(self, other: Self) -> bool {
+        test([self, other], |[x, y]| x.bits_less(y))
     }
     fn nan() -> Self {
         Traced::constant_of(S::nan())

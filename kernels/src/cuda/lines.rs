@@ -313,6 +313,7 @@ fn of_integers(program: &Program, compute: Type, masks: &[usize]) -> Option<Line
                 continue;
             }
             Instruction::Constant(value) => constant(*value, compute),
+            Instruction::Bits(_) => return None,
             Instruction::Truth(value) => u8::from(*value).to_string(),
             // Numbers that are truth values, and masks.
             Instruction::Apply(Primitive::Truthy, _) => format!("{a} != 0"),

@@ -3,6 +3,7 @@
 use std::f64::consts::{LN_2, LN_10, PI};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign};
 
+use crate::number::BitFunction;
 use crate::number::scalar::{Const, Element, Field, Float, Num, Real, lit};
 
 /// `value + tangent · ε` with `ε² = 0`.
@@ -348,6 +349,22 @@ impl<S: Float> Float for Dual<S> {
     fn logaddexp(self, other: Self) -> Self {
         let (x, y) = (self.value, other.value);
         Dual { value: x.logaddexp(y), tangent: share(x, y).chain(self.tangent) + share(y, x).chain(other.tangent) }
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        Dual::constant_of(S::of_bits(bits))
+    }
+    #[inline(always)]
+    fn bits(function: BitFunction, a: Self, b: Self) -> Self {
+        Dual::constant_of(S::bits(function, a.value, b.value))
+    }
+    #[inline(always)]
+    fn bits_equal(self, other: Self) -> S::Mask {
+        self.value.bits_equal(other.value)
+    }
+    #[inline(always)]
+    fn bits_less(self, other: Self) -> S::Mask {
+        self.value.bits_less(other.value)
     }
     #[inline(always)]
     fn copysign(self, sign: Self) -> Self {

@@ -1,5 +1,6 @@
 //! Numbers: the traits that bodies are written in, and the types that implement them.
 
+mod bits;
 pub mod cartesian;
 mod cast;
 mod complex;
@@ -9,6 +10,7 @@ pub(crate) mod scalar;
 pub(crate) mod special;
 mod truth;
 
+pub use bits::{BitFunction, Bits};
 pub use cast::Cast;
 pub use dual::Dual;
 pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};

@@ -17,6 +17,8 @@
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
+use super::bits::{BitFunction, Bits};
+
 /// A number from a body's literal or from an attribute, before its dtype is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Const {
@@ -370,6 +372,37 @@ pub trait Float: Real + Field + Rem<Output = Self> {
     fn polygamma(self, order: u32) -> Self {
         if order == 0 { self.digamma() } else { Self::nan() }
     }
+    /// The bits of the number as an unsigned integer. Gradients don't flow through it. All NaN have the same bits, since the sign and
+    /// payload of a computed one differ between CPUs.
+    #[inline(always)]
+    fn to_bits(self) -> Bits<Self> {
+        let number = self.detach();
+        Bits::of(Self::select(number.isnan(), Self::nan(), number))
+    }
+    /// The number with these bits.
+    #[inline(always)]
+    fn from_bits(bits: Bits<Self>) -> Self {
+        bits.float()
+    }
+    /// The number without its fraction as an integer, in two's complement. 0 for NaN, and for a number that neither an unsigned nor a
+    /// signed integer of the width holds.
+    #[inline(always)]
+    fn to_integer(self) -> Bits<Self> {
+        let number = self.detach();
+        Bits::of(Self::bits(BitFunction::OfNumber, number, number))
+    }
+    /// The number with these bits, of which `f32` takes the low half.
+    #[doc(hidden)]
+    fn of_bits(bits: u64) -> Self;
+    /// A function of the bits of two numbers.
+    #[doc(hidden)]
+    fn bits(function: BitFunction, a: Self, b: Self) -> Self;
+    /// Whether the bits are equal.
+    #[doc(hidden)]
+    fn bits_equal(self, other: Self) -> Self::Mask;
+    /// Whether the bits, as unsigned integers, are less.
+    #[doc(hidden)]
+    fn bits_less(self, other: Self) -> Self::Mask;
     /// The nearest float16, as a number of this type. Its derivative is that of `self`.
     #[doc(hidden)]
     fn as_float16(self) -> Self;

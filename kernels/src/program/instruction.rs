@@ -33,6 +33,8 @@ pub enum Instruction {
     Uniform(u32),
     /// A constant number.
     Constant(Const),
+    /// The number with these bits, of which `f32` takes the low half.
+    Bits(u64),
     /// The distance from 1 to the next larger number.
     Epsilon,
     /// A constant truth value.
@@ -99,11 +101,30 @@ impl Instruction {
     /// Whether it takes longer than loading its value from memory: all but arithmetic and comparisons.
     pub(super) fn is_dear(&self) -> bool {
         use Primitive::{
-            Add, Bfloat16, Chain, Conj, Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square,
-            Subtract,
+            Add, Bfloat16, BitsAdd, BitsAnd, BitsOr, BitsShiftLeft, BitsShiftRight, BitsSubtract, BitsXor, Chain, Conj,
+            Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
         };
-        const CHEAP: [Primitive; 14] = [
-            Add, Bfloat16, Chain, Conj, Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square,
+        const CHEAP: [Primitive; 21] = [
+            Add,
+            Bfloat16,
+            BitsAdd,
+            BitsAnd,
+            BitsOr,
+            BitsShiftLeft,
+            BitsShiftRight,
+            BitsSubtract,
+            BitsXor,
+            Chain,
+            Conj,
+            Divide,
+            Float16,
+            Maximum,
+            Minimum,
+            MulAdd,
+            Multiply,
+            Negative,
+            Recip,
+            Square,
             Subtract,
         ];
         match self {
@@ -120,6 +141,7 @@ impl Instruction {
             Instruction::Input(_)
             | Instruction::Uniform(_)
             | Instruction::Constant(_)
+            | Instruction::Bits(_)
             | Instruction::Epsilon
             | Instruction::Truth(_) => smallvec![],
             Instruction::Position | Instruction::Count => smallvec![],
@@ -149,6 +171,7 @@ impl Instruction {
             Instruction::Input(k) => ScalarValue::Number(inputs[*k as usize]),
             Instruction::Uniform(k) => ScalarValue::Number(uniforms[*k as usize]),
             Instruction::Constant(c) => ScalarValue::Number(T::constant(*c)),
+            Instruction::Bits(bits) => ScalarValue::Number(T::apply_bits(*bits)?),
             Instruction::Epsilon => ScalarValue::Number(T::apply_epsilon()?),
             Instruction::Truth(t) => ScalarValue::Mask(T::Mask::constant(*t)),
             Instruction::Apply(p, x) => T::apply(*p, &x.iter().map(number).collect::<Option<SmallVec<[T; 3]>>>()?)?,
@@ -195,6 +218,7 @@ impl Instruction {
             Instruction::Apply(primitive, _) => std::mem::discriminant(primitive).hash(&mut hasher),
             Instruction::Constant(Const::Float(v)) => v.to_bits().hash(&mut hasher),
             Instruction::Constant(Const::Int(v)) => v.hash(&mut hasher),
+            Instruction::Bits(v) => v.hash(&mut hasher),
             Instruction::Input(k) | Instruction::Uniform(k) => k.hash(&mut hasher),
             _ => {}
         }

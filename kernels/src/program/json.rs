@@ -92,6 +92,7 @@ fn write(node: &Instruction) -> Json {
         },
         Instruction::Constant(Const::Float(v)) if v.is_finite() => json!(["constant", v]),
         Instruction::Constant(Const::Float(v)) => json!(["constant", format!("{v:?}")]),
+        Instruction::Bits(v) => json!(["bits", v]),
         Instruction::Epsilon => json!(["epsilon"]),
         Instruction::Truth(t) => json!(["truth", t]),
         Instruction::Apply(p, x) => {
@@ -130,6 +131,7 @@ fn read(json: &Json) -> std::result::Result<Instruction, String> {
         ("input", [k]) => Instruction::Input(id(k)?.0),
         ("uniform", [k]) => Instruction::Uniform(id(k)?.0),
         ("constant", [value]) => Instruction::Constant(constant(value).ok_or("has a constant that is not a number")?),
+        ("bits", [v]) => Instruction::Bits(v.as_u64().ok_or("has bits that are not an unsigned integer")?),
         ("epsilon", []) => Instruction::Epsilon,
         ("truth", [t]) => Instruction::Truth(t.as_bool().ok_or("has a truth value that is not a boolean")?),
         ("powi", [x, n]) => Instruction::Powi(id(x)?, whole(n)?),

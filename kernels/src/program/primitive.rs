@@ -2,6 +2,7 @@
 
 #[cfg(feature = "engine")]
 use crate::map::{Map, map};
+use crate::number::BitFunction;
 #[cfg(feature = "engine")]
 use crate::number::scalar::Machine;
 use crate::number::scalar::{Element, Field, Float, Int, Num, Real};
@@ -80,6 +81,11 @@ macro_rules! primitives {
             /// The algebra that it belongs to.
             pub fn algebra(self) -> Algebra {
                 match self { $($(Primitive::$name => Algebra::$algebra,)*)* }
+            }
+
+            /// Whether it is a function of the bits of numbers.
+            pub fn is_of_bits(self) -> bool {
+                self.name().starts_with("bits_") || self == Primitive::NumberOfBits
             }
 
             /// True if it returns a truth value rather than a number.
@@ -210,6 +216,20 @@ primitives! {
         MulAdd "mul_add" (x, y, z) -> Number = x.mul_add(y, z);
         Float16 "float16" (x) -> Number = x.as_float16();
         Bfloat16 "bfloat16" (x) -> Number = x.as_bfloat16();
+        BitsAnd "bits_and" (x, y) -> Number = T::bits(BitFunction::And, x, y);
+        BitsOr "bits_or" (x, y) -> Number = T::bits(BitFunction::Or, x, y);
+        BitsXor "bits_xor" (x, y) -> Number = T::bits(BitFunction::Xor, x, y);
+        BitsAdd "bits_add" (x, y) -> Number = T::bits(BitFunction::Add, x, y);
+        BitsSubtract "bits_subtract" (x, y) -> Number = T::bits(BitFunction::Subtract, x, y);
+        BitsMultiply "bits_multiply" (x, y) -> Number = T::bits(BitFunction::Multiply, x, y);
+        BitsDivide "bits_divide" (x, y) -> Number = T::bits(BitFunction::Divide, x, y);
+        BitsRemainder "bits_remainder" (x, y) -> Number = T::bits(BitFunction::Remainder, x, y);
+        BitsShiftLeft "bits_shift_left" (x, y) -> Number = T::bits(BitFunction::ShiftLeft, x, y);
+        BitsShiftRight "bits_shift_right" (x, y) -> Number = T::bits(BitFunction::ShiftRight, x, y);
+        BitsOfNumber "bits_of_number" (x) -> Number = T::bits(BitFunction::OfNumber, x, x);
+        NumberOfBits "number_of_bits" (x) -> Number = T::bits(BitFunction::ToNumber, x, x);
+        BitsEqual "bits_equal" (x, y) -> Mask = x.bits_equal(y);
+        BitsLess "bits_less" (x, y) -> Mask = x.bits_less(y);
     }
 }
 
@@ -221,6 +241,10 @@ pub trait Scalar: Element {
     fn apply_powi(self, exponent: i64) -> Option<Self>;
     /// The derivative of `digamma` of this order.
     fn apply_polygamma(self, order: u32) -> Option<Self>;
+    /// The number with these bits; `None` if the type is no float.
+    fn apply_bits(_: u64) -> Option<Self> {
+        None
+    }
     /// The distance from 1 to the next larger number.
     fn apply_epsilon() -> Option<Self>;
     /// A reduction over the row; `None` if the type has no rows.
@@ -274,6 +298,7 @@ macro_rules! floats {
             fn apply_powi(self, exponent: i64) -> Option<Self> { Some(Num::powi(self, exponent)) }
             fn apply_polygamma(self, order: u32) -> Option<Self> { Some(Float::polygamma(self, order)) }
             fn apply_epsilon() -> Option<Self> { Some(Self::epsilon()) }
+            fn apply_bits(bits: u64) -> Option<Self> { Some(Self::of_bits(bits)) }
             fn apply_detach(self) -> Self { self.detach() }
         }
     )*};

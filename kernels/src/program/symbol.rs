@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::instruction::{Id, Instruction, Written};
 use super::primitive::{Primitive, Scalar, ScalarValue};
+use crate::number::BitFunction;
 use crate::number::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
 use crate::row::{IntRow, RealRow, Reduction, Row, RowFunction};
 
@@ -254,7 +255,31 @@ impl Field for Symbol {
 }
 
 impl Float for Symbol {
-    tests! { isfinite(self) = Isfinite; }
+    tests! { isfinite(self) = Isfinite; bits_equal(self, y) = BitsEqual; bits_less(self, y) = BitsLess; }
+    fn of_bits(bits: u64) -> Self {
+        Symbol(push(Instruction::Bits(bits)))
+    }
+    fn bits(function: BitFunction, a: Self, b: Self) -> Self {
+        use Primitive::{
+            BitsAdd, BitsAnd, BitsDivide, BitsMultiply, BitsOfNumber, BitsOr, BitsRemainder, BitsShiftLeft,
+            BitsShiftRight, BitsSubtract, BitsXor, NumberOfBits,
+        };
+        let primitive = match function {
+            BitFunction::And => BitsAnd,
+            BitFunction::Or => BitsOr,
+            BitFunction::Xor => BitsXor,
+            BitFunction::Add => BitsAdd,
+            BitFunction::Subtract => BitsSubtract,
+            BitFunction::Multiply => BitsMultiply,
+            BitFunction::Divide => BitsDivide,
+            BitFunction::Remainder => BitsRemainder,
+            BitFunction::ShiftLeft => BitsShiftLeft,
+            BitFunction::ShiftRight => BitsShiftRight,
+            BitFunction::OfNumber => return number(BitsOfNumber, [a]),
+            BitFunction::ToNumber => return number(NumberOfBits, [a]),
+        };
+        number(primitive, [a, b])
+    }
     numbers! {
         rsqrt(self) = Rsqrt; cbrt(self) = Cbrt; exp2(self) = Exp2; silu(self) = Silu; softplus(self) = Softplus;
         log_sigmoid(self) = LogSigmoid; erf(self) = Erf; erfc(self) = Erfc; normal_cdf(self) = NormalCdf;
@@ -290,6 +315,9 @@ impl Scalar for Symbol {
     }
     fn apply_epsilon() -> Option<Self> {
         Some(Self::epsilon())
+    }
+    fn apply_bits(bits: u64) -> Option<Self> {
+        Some(Self::of_bits(bits))
     }
     fn apply_reduction(self, reduction: Reduction) -> Option<Self> {
         Some(self.reduce(reduction))

@@ -121,6 +121,7 @@ impl Program {
                 let tight = if spelling.starts_with('-') { Tight::Sign } else { Tight::Atom };
                 (spelling, tight)
             }
+            Instruction::Bits(bits) => (style.name(&format!("{bits:#x}")), Tight::Atom),
             Instruction::Epsilon => style.call("epsilon", &[]),
             Instruction::Truth(t) => (style.constant(Const::Bool(*t)), Tight::Atom),
             Instruction::Apply(p, x) => style.call(p.name(), &x.iter().map(at).collect::<Vec<_>>()),

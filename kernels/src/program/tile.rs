@@ -116,6 +116,7 @@ impl Program {
             Instruction::Powi(_, exponent) => T::one().apply_powi(*exponent).is_some(),
             Instruction::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
             Instruction::Epsilon => T::apply_epsilon().is_some(),
+            Instruction::Bits(bits) => T::apply_bits(*bits).is_some(),
             Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count => T::HAS_ROWS,
             _ => true,
         })
@@ -227,7 +228,7 @@ impl<T: Tile> Work<'_, T> {
                 Instruction::Not(_) => run_with::<T, _>(Not, n, inputs, output),
                 Instruction::Detach(_) => run_with::<T, _>(Copy, n, inputs, output),
                 Instruction::Input(_) | Instruction::Uniform(_) | Instruction::Constant(_) | Instruction::Epsilon => {}
-                Instruction::Truth(_) => {}
+                Instruction::Truth(_) | Instruction::Bits(_) => {}
                 // `Plan::new` refuses these.
                 Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count => {}
             }

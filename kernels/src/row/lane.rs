@@ -6,8 +6,8 @@ use super::body::{ComputedFloat, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
 use super::sweep::LANES;
 use super::{RealRow, Reduction, Row, RowFunction};
-use crate::number::Dual;
 use crate::number::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
+use crate::number::{BitFunction, Dual};
 
 /// The depth of [`Origin::UNKNOWN`], which exceeds that of every body.
 pub(super) const UNKNOWN: usize = usize::MAX / 2;
@@ -400,7 +400,15 @@ impl<T: ComputedFloat, const P: usize> Field for Lane<'_, T, P> {
 }
 
 impl<T: ComputedFloat, const P: usize> Float for Lane<'_, T, P> {
-    tests! { isfinite(self); }
+    tests! { isfinite(self); bits_equal(self, other); bits_less(self, other); }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        Lane::outside(T::of_bits(bits))
+    }
+    #[inline(always)]
+    fn bits(function: BitFunction, a: Self, b: Self) -> Self {
+        Lane { value: T::bits(function, a.value, b.value), origin: a.origin.any().join(b.origin) }
+    }
     cheap! { rsqrt(self); copysign(self, sign); fmod(self, other); mul_add(self, b, c); as_float16(self); as_bfloat16(self); }
     expensive! {
         cbrt(self); exp2(self); silu(self); softplus(self); log_sigmoid(self); erf(self); erfc(self); normal_cdf(self);

@@ -41,7 +41,7 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
         Expr::Path(path) => {
             let binding = path.path.get_ident().and_then(|name| scopes.get(name))?;
             binding.certain.or(match binding.value {
-                ValueKind::Data(Some(i)) if head.is_complex(i) => Some(Certain::Element(i)),
+                ValueKind::Data(Some(i)) if head.part(i) != i => Some(Certain::Element(i)),
                 _ => None,
             })
         }
@@ -55,6 +55,7 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
         Expr::Unary(unary) => match (unary.op, of(&unary.expr)?) {
             (UnOp::Neg(_), element @ Certain::Element(_)) => Some(element),
             (UnOp::Not(_), mask @ Certain::Mask(_)) => Some(mask),
+            (UnOp::Not(_), bits @ Certain::Element(i)) if head.is_bits(i) => Some(bits),
             (UnOp::Deref(_), Certain::Place(i)) => Some(Certain::Element(i)),
             _ => None,
         },
@@ -89,6 +90,11 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
         Expr::MethodCall(call) => {
             let Certain::Element(i) = of(&call.receiver)? else { return None };
             let name = call.method.to_string();
+            match name.as_str() {
+                "to_bits" | "to_integer" => return head.bits_of(i).map(Certain::Element),
+                "to_number" => return Some(Certain::Element(head.part(i))),
+                _ => {}
+            }
             if ROW_METHODS.contains(&(name.as_str(), call.args.len())) {
                 return Some(Certain::Element(i));
             }

@@ -60,6 +60,9 @@ pub const METHODS: &[(&str, &[&str])] = &[
             "to_degrees",
             "as_float16",
             "as_bfloat16",
+            "to_bits",
+            "from_bits",
+            "to_integer",
         ],
     ),
 ];
@@ -237,7 +240,6 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("wrapping_mul", "write `x * y`, which wraps for integers"),
     ("checked_div", "write `x / y`; a division by 0 is an infinity or NaN"),
     ("into", "an element keeps its dtype; convert the tensor with another op"),
-    ("to_bits", "a body is also run at numbers without bits; use a cell op, with `&[T]`"),
     // NumPy and PyTorch.
     ("absolute", "write `abs`"),
     ("arccos", "write `acos`"),

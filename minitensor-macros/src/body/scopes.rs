@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use minitensor_schema::dtype::Bound;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
 use syn::visit::Visit;
@@ -28,6 +29,8 @@ pub struct Head {
     pub returned: Option<Vec<Elem>>,
     /// The dtype variable `T` of the complex numbers `Complex<T>`, if there are some. Their type is then the last of `generics`.
     pub complex: Option<usize>,
+    /// The dtype variable `T` of the integers `Bits<T>`, if there are some. Their type is then the last of `generics`, after `Complex<T>`.
+    pub bits: Option<usize>,
 }
 
 impl Head {
@@ -65,6 +68,7 @@ impl Head {
         let has_reals = generics.iter().any(|g| g.bound.is_of_floats());
         let complex =
             if has_reals && op.level != Level::Cell { add_complex(&op.function, &mut generics) } else { None };
+        let bits = if op.level == Level::Cell { None } else { add_bits(&op.function, &mut generics) };
         Head {
             generics,
             level: op.level,
@@ -73,12 +77,14 @@ impl Head {
             dims: op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name.to_owned()).collect(),
             returned: returns.then_some(returned),
             complex,
+            bits,
         }
     }
 
     /// The dtype variables of the function.
     pub fn variables(&self) -> &[Generic] {
-        &self.generics[..self.generics.len() - usize::from(self.complex.is_some())]
+        let types = usize::from(self.complex.is_some()) + usize::from(self.bits.is_some());
+        &self.generics[..self.generics.len() - types]
     }
 
     /// Whether the position is that of `Complex<T>`.
@@ -86,21 +92,37 @@ impl Head {
         self.complex.is_some() && at == self.variables().len()
     }
 
-    /// The dtype variable of the parts of a number, and of a comparison of such numbers.
-    pub fn part(&self, at: usize) -> usize {
-        self.complex.filter(|_| self.is_complex(at)).unwrap_or(at)
+    /// Whether the position is that of `Bits<T>`.
+    pub fn is_bits(&self, at: usize) -> bool {
+        self.bits.is_some() && at + 1 == self.generics.len()
     }
 
-    /// `T`, `Complex<T>`
+    /// The position of the bits of the elements of a dtype variable.
+    pub fn bits_of(&self, variable: usize) -> Option<usize> {
+        (self.bits == Some(variable)).then(|| self.generics.len() - 1)
+    }
+
+    /// Whether a value may have another type than the dtype variables.
+    pub fn has_types(&self) -> bool {
+        self.complex.is_some() || self.bits.is_some()
+    }
+
+    /// The dtype variable of the parts of a number, and of a comparison of such numbers.
+    pub fn part(&self, at: usize) -> usize {
+        let is = |yes: bool, part: Option<usize>| part.filter(|_| yes);
+        is(self.is_complex(at), self.complex).or(is(self.is_bits(at), self.bits)).unwrap_or(at)
+    }
+
+    /// `T`, `Complex<T>`, `Bits<T>`
     pub fn spelled(&self, at: usize) -> String {
-        let name = |at: usize| text(&self.generics[at].ident);
-        if self.is_complex(at) { format!("Complex<{}>", name(self.part(at))) } else { name(at) }
+        let (name, part) = (text(&self.generics[at].ident), text(&self.generics[self.part(at)].ident));
+        if self.part(at) == at { name } else { format!("{name}<{part}>") }
     }
 
     /// The same for the expansion.
     pub fn ty(&self, at: usize, rt: &TokenStream) -> TokenStream {
-        let part = &self.generics[self.part(at)].ident;
-        if self.is_complex(at) { quote!(#rt::Complex<#part>) } else { part.to_token_stream() }
+        let (name, part) = (&self.generics[at].ident, &self.generics[self.part(at)].ident);
+        if self.part(at) == at { part.to_token_stream() } else { quote!(#rt::#name<#part>) }
     }
 
     /// Whether the body runs at machine numbers only, so that comparisons and `if` are those of Rust.
@@ -132,6 +154,19 @@ pub fn add_complex(function: &ItemFn, generics: &mut Vec<Generic>) -> Option<usi
     let only = (found.is_named && found.generics.len() == 1).then_some(0);
     let variable = found.variable.or(only)?;
     generics.push(Generic { ident: format_ident!("Complex"), bound: COMPLEX, dtypes: COMPLEX.dtypes });
+    Some(variable)
+}
+
+/// Appends the type of the bits of floats to the dtype variables of a function. Returns the variable of the floats, which is the first that
+/// has floats. `None` if the body has no bits.
+pub fn add_bits(function: &ItemFn, generics: &mut Vec<Generic>) -> Option<usize> {
+    const NAMES: [&str; 4] = ["to_bits", "from_bits", "to_integer", "Bits"];
+    if !super::mentions(function.to_token_stream(), &|name| NAMES.iter().any(|word| name == word)) {
+        return None;
+    }
+    let variable = generics.iter().position(|g| g.bound.is_of_floats())?;
+    let bound = Bound::named("Int").expect("a trait");
+    generics.push(Generic { ident: format_ident!("Bits"), bound, dtypes: bound.dtypes });
     Some(variable)
 }
 

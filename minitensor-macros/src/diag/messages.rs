@@ -206,6 +206,11 @@ messages! {
     COMPLEX_MIXED: "`{}` is real, but `{}` is complex", "write `Complex::from({})`, or take a part of the other number";
     COMPLEX_RESULT: "`{}` is real, but the function returns `{}`", "write `Complex::from({})`";
     REAL_RESULT: "`{}` is complex, but the function returns `{}`", "return a real number, such as `{}.re()` or `{}.abs()`";
+    BITS_MIXED: "`{}` is a number, but `{}` is the bits of one", "write `{}.to_bits()` or `{}.to_integer()` for bits, or `{}.to_number()` for a number";
+    BITS_RESULT: "`{}` is the bits of a number, but a number is expected", "write `{}.to_number()`, or `{}::from_bits({})`";
+    NUMBER_RESULT: "`{}` is a number, but bits are expected", "write `{}.to_bits()` for its bits, or `{}.to_integer()`";
+    BITS_FRACTION: "`{}` is beside bits, which are an integer", "use an integer, or convert the bits by `to_number()`";
+    NO_BITS: "bits have no method `{}`", "{}";
     NO_COMPLEX: "complex numbers have no {} `{}`", "{}";
     COMPLEX_PART: "`{}` has parts of `{}`, which is not a float", "write `Complex<T>` with `T: Float`, or `R: Row` in a row op";
     COMPLEX_VARIABLES: "`{}` and `Complex<{}>` have different dtype variables", "use one variable for both, so that they are promoted to one dtype";

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Block, Expr, Ident, parse_quote};
+use syn::{Block, Expr, ExprLit, Ident, Lit, parse_quote};
 
 use crate::ast::Elem;
 use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
@@ -91,9 +91,9 @@ impl<'a> Lowering<'a> {
         (self.head.variables().len() == 1).then_some(0)
     }
 
-    /// As `only_variable`, for a value that may be complex.
+    /// As `only_variable`, for a value that may be complex, or bits.
     fn only_type(&self) -> Option<usize> {
-        self.only_variable().filter(|_| self.head.complex.is_none())
+        self.only_variable().filter(|_| !self.head.has_types())
     }
 
     /// Converts a static value to an element or a mask.
@@ -114,10 +114,15 @@ impl<'a> Lowering<'a> {
         if !generic.bound.dtypes.intersection(DTypeSet::INT).is_empty()
             && let Some(literal) = fraction(expr)
         {
+            if self.head.is_bits(i) {
+                self.mistake(expr, &literal, &messages::BITS_FRACTION, &[&literal]);
+                return;
+            }
             let floats = if generic.bound.is_of_rows() { "Row" } else { "Float" };
             self.mistake(expr, &literal, &messages::FRACTION, &[&literal, &variable, &variable, &floats]);
             return;
         }
+        let bare = widened(bare, rt);
         *expr = Expr::Verbatim(quote_spanned!(span=> #rt::lit::<#variable>(#bare)));
     }
 
@@ -126,11 +131,13 @@ impl<'a> Lowering<'a> {
         if !value.is_static() {
             return;
         }
-        match variable.or(self.only_variable()) {
+        // Beside an unknown value, rustc infers whether a literal is an element or bits.
+        let only = || self.only_variable().filter(|_| !(infer && self.head.bits.is_some()));
+        match variable.or_else(only) {
             Some(i) if value == ValueKind::Flag => self.coerce(expr, value, Elem::Mask(i)),
             Some(i) => self.coerce(expr, value, Elem::Generic(i)),
             None if infer => {
-                let (rt, bare) = (self.rt, without_parens(expr));
+                let (rt, bare) = (self.rt, widened(without_parens(expr), self.rt));
                 *expr = Expr::Verbatim(quote_spanned!(expr.span()=> #rt::lit(#bare)));
             }
             None => {
@@ -242,6 +249,26 @@ impl<'a> Lowering<'a> {
 /// The replacement of a wrong expression: it has any type.
 fn placeholder() -> Expr {
     parse_quote!({ ::core::unimplemented!() })
+}
+
+/// An expression of literals, with a type that holds its integers if they do not fit in `i32`. A literal with a suffix would have another
+/// spelling than its span, which confuses lints.
+fn widened(expr: &Expr, rt: &TokenStream) -> TokenStream {
+    /// The largest integer without a type. `None` if there is anything else.
+    fn most(expr: &Expr) -> Option<u64> {
+        match expr {
+            Expr::Lit(ExprLit { lit: Lit::Int(lit), .. }) if lit.suffix().is_empty() => lit.base10_parse().ok(),
+            Expr::Paren(inner) => most(&inner.expr),
+            Expr::Unary(unary) => most(&unary.expr),
+            Expr::Binary(binary) => Some(most(&binary.left)?.max(most(&binary.right)?)),
+            _ => None,
+        }
+    }
+    match most(expr) {
+        Some(most) if most > i64::MAX as u64 => quote_spanned!(expr.span()=> #rt::of_u64(#expr)),
+        Some(most) if most > i32::MAX as u64 => quote_spanned!(expr.span()=> #rt::of_i64(#expr)),
+        _ => expr.to_token_stream(),
+    }
 }
 
 fn is_literal(expr: &Expr) -> bool {

@@ -7,7 +7,7 @@ use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBou
 use super::signature::param::{is_bound, tensor, variable};
 use super::signature::{ident_type, known_bound, option};
 use crate::ast::{Arity, Core, Elem, Generic, Level, spelling};
-use crate::body::{Certain, Head, ValueKind, add_complex, holds};
+use crate::body::{Certain, Head, ValueKind, add_bits, add_complex, holds};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
 use crate::lower::tensor::takes_tensor;
@@ -88,6 +88,7 @@ pub fn variables(function: &ItemFn) -> (Vec<Generic>, bool) {
 
 fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
     let complex = if is_machine { None } else { add_complex(function, &mut generics) };
+    let bits = if is_machine { None } else { add_bits(function, &mut generics) };
     let params: Vec<_> = function
         .sig
         .inputs
@@ -116,7 +117,7 @@ fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
-    Head { generics, level, params, certain, dims: vec![], returned, complex }
+    Head { generics, level, params, certain, dims: vec![], returned, complex, bits }
 }
 
 /// The kind of a parameter.

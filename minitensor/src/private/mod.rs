@@ -21,6 +21,7 @@ pub use row::*;
 pub use value::*;
 
 pub use inventory;
+pub use minitensor_kernels::Bits;
 pub use minitensor_kernels::cartesian::Complex;
 pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
@@ -190,6 +191,18 @@ macro_rules! mixed {
     )*};
 }
 mixed!(plus, minus, multiplied, divided);
+
+/// The type of a literal that does not fit in `i32`.
+#[inline(always)]
+pub const fn of_i64(value: i64) -> i64 {
+    value
+}
+
+/// The same for one that does not fit in `i64`.
+#[inline(always)]
+pub const fn of_u64(value: u64) -> u64 {
+    value
+}
 
 /// An optional complex number, of which both parts are given or none.
 #[inline(always)]

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 
 use super::{Lowering, is_literal, placeholder, without_parens};
-use crate::ast::Level;
+use crate::ast::{Elem, Level};
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
 use crate::body::{Certain, Effects, ValueKind, holds, is_compound, levels};
 
@@ -153,7 +153,7 @@ impl Lowering<'_> {
         if self.head.is_machine() {
             return self.machine_call(expr);
         }
-        let certain = self.head.complex.and_then(|_| self.certain(expr));
+        let certain = if self.head.has_types() { self.certain(expr) } else { None };
         let is_wrong = match expr {
             Expr::MethodCall(call) => self.wrong_method(call) || self.wrong_sum(call),
             Expr::Call(call) => {
@@ -196,6 +196,18 @@ impl Lowering<'_> {
                     self.coerce_beside(arg, value, self.head.complex, true);
                 }
                 return ValueKind::Data(Some(self.head.variables().len()));
+            }
+            Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if self.is_from_bits(&path.path)) => {
+                let bits = self.head.bits.and_then(|i| self.head.bits_of(i));
+                for arg in &mut call.args {
+                    if bits.is_some_and(|bits| self.wrong_result(arg, Elem::Generic(bits))) {
+                        *arg = placeholder();
+                        continue;
+                    }
+                    let value = self.value(arg, None);
+                    self.coerce_beside(arg, value, bits, true);
+                }
+                return ValueKind::Data(self.head.bits);
             }
             Expr::Call(call) => {
                 let callee = match &*call.func {
@@ -256,7 +268,7 @@ impl Lowering<'_> {
             }
         }
         match certain {
-            // The absolute value of a complex number is real.
+            // The absolute value of a complex number is real, and the bits of a real number are none.
             Some(Certain::Element(i) | Certain::Mask(i)) => ValueKind::Data(Some(i)),
             _ => ValueKind::Data(variable),
         }
@@ -281,6 +293,13 @@ impl Lowering<'_> {
 }
 
 impl Lowering<'_> {
+    /// `T::from_bits`
+    fn is_from_bits(&self, path: &syn::Path) -> bool {
+        let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();
+        let is_variable = |ty: &Ident| self.head.bits.is_some_and(|i| self.head.generics[i].ident == *ty);
+        matches!(segments[..], [ty, name] if is_variable(ty) && name == "from_bits")
+    }
+
     /// `Complex::new`
     fn is_of_complex(&self, path: &syn::Path) -> bool {
         let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();

@@ -157,8 +157,8 @@ impl Lowering<'_> {
     pub fn assign(&mut self, assign: &mut ExprAssign) -> ValueKind {
         let left = self.value(&mut assign.left, None);
         self.assigned(&assign.left, left, &mut assign.right);
-        if left == ValueKind::Data(None) && self.head.complex.is_some() && is_literal(&assign.right) {
-            // rustc infers whether the variable is complex.
+        if left == ValueKind::Data(None) && self.head.has_types() && is_literal(&assign.right) {
+            // rustc infers whether the variable is complex, or bits.
             let (rt, bare) = (self.rt, &assign.right);
             *assign.right = Expr::Verbatim(quote_spanned!(assign.right.span()=> #rt::lit(#bare)));
         }

@@ -21,6 +21,14 @@ const SHOWING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg", "for
 const TESTING: &[&str] =
     &["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "matches"];
 
+/// Whether bits, which are integers, lack a method. `of_rows`: whether rows have it.
+fn lacks_method(name: &str, of_rows: bool) -> bool {
+    match bound_of(name) {
+        Some(bound) => !bounds_with(bound).contains(&"Int"),
+        None => of_rows && !is_known(name),
+    }
+}
+
 impl Lowering<'_> {
     /// The type of an expression before it is lowered. Bodies of machine numbers are left to rustc.
     pub fn certain(&self, expr: &Expr) -> Option<Certain> {
@@ -82,6 +90,14 @@ impl Lowering<'_> {
         }
         match (left, right) {
             // A real and a complex number have the operators `+ - * /`.
+            (Some(Certain::Element(i)), Some(Certain::Element(j)))
+                if i != j && (self.head.is_bits(i) || self.head.is_bits(j)) =>
+            {
+                let (number, bits) =
+                    if self.head.is_bits(i) { (&binary.right, &binary.left) } else { (&binary.left, &binary.right) };
+                let (number, bits) = (shown(number), shown(bits));
+                self.report(binary.op, &messages::BITS_MIXED, &[&number, &bits, &number, &number, &bits])
+            }
             (Some(Certain::Element(i)), Some(Certain::Element(j)))
                 if i != j
                     && self.head.part(i) == self.head.part(j)
@@ -203,6 +219,13 @@ impl Lowering<'_> {
                 let name = self.variable_name(i);
                 self.report(result, &messages::ELEMENT_RESULT, &[&shown, &name, &shown])
             }
+            (Certain::Element(i), Elem::Generic(j)) if i != j && self.head.is_bits(i) => {
+                let variable = self.variable_name(self.head.part(i));
+                self.report(result, &messages::BITS_RESULT, &[&shown, &shown, &variable, &shown])
+            }
+            (Certain::Element(i), Elem::Generic(j)) if i != j && self.head.is_bits(j) => {
+                self.report(result, &messages::NUMBER_RESULT, &[&shown, &shown, &shown])
+            }
             (Certain::Element(i), Elem::Generic(j)) if i != j && self.head.part(i) == self.head.part(j) => {
                 let want = self.variable_name(j);
                 match self.head.is_complex(i) {
@@ -258,6 +281,10 @@ impl Lowering<'_> {
                 };
                 let help = format!("compute with the parts `{of}.re()` and `{of}.im()`");
                 self.report(&call.method, &messages::NO_COMPLEX, &[&"method", &name, &help])
+            }
+            Some(Certain::Element(i)) if self.head.is_bits(i) && lacks_method(ours, of_rows) => {
+                let help = format!("numbers have it: `{}.to_number()`", shown(&call.receiver));
+                self.report(&call.method, &messages::NO_BITS, &[&name, &help])
             }
             Some(Certain::Element(i)) => {
                 let other = OTHER_METHODS.iter().find(|(other, _)| *other == name).map(|(_, help)| *help);

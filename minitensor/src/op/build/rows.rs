@@ -36,7 +36,7 @@ impl CustomOpBuilder {
     ///
     /// # Errors
     /// If the program or the clause is invalid, an output without the dimension of the row is a truth value or differs along
-    /// the row, or no floating dtype supports all functions of the program.
+    /// the row, or neither floating nor integer dtypes support all functions of the program.
     #[track_caller]
     pub fn from_row_program(name: impl Into<String>, program: Program, shape: Option<&str>) -> Result<CustomOpBuilder> {
         CustomOpBuilder::of_program(name, &program).row_programs(shape, move |_, _| Ok(program.clone()))

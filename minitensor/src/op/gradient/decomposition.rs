@@ -131,6 +131,11 @@ struct Arguments {
     n: usize,
 }
 
+/// There are no ops of bits.
+fn of_bits() -> Error {
+    Error::runtime("further derivatives of a row op that takes positions and computes with bits are not available")
+}
+
 impl Arguments {
     fn of(
         op: &OpDef,
@@ -206,6 +211,7 @@ impl Arguments {
             Instruction::Epsilon => {
                 number(Const::Float(if self.dtype == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) }))?
             }
+            Instruction::Bits(_) => return Err(of_bits()),
             Instruction::Truth(value) => Tensor::from_number(Const::Bool(*value), DType::Bool, self.device)?,
             Instruction::Position => {
                 let positions: Vec<f64> = (0..self.n).map(|i| i as f64).collect();
@@ -242,6 +248,7 @@ impl Arguments {
                 }
                 (Primitive::Float16, [x]) => self.rounded(&before[x.at()], DType::F16)?,
                 (Primitive::Bfloat16, [x]) => self.rounded(&before[x.at()], DType::Bf16)?,
+                (primitive, _) if primitive.is_of_bits() => return Err(of_bits()),
                 (Primitive::Pow, [x, y]) => op("power", &[x, y])?,
                 (Primitive::Recip, [x]) => op("reciprocal", &[x])?,
                 (primitive, x) => op(primitive.name(), &x.iter().collect::<Vec<_>>())?,

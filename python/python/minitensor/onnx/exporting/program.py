@@ -70,6 +70,13 @@ def call_program(call: Call) -> list[Value] | None:
     dtype = dtypes.in_full_precision(call.computed_dtype())
     if dtype.startswith("complex"):
         raise call.error("ONNX has no arithmetic of complex numbers", "compute with real and imaginary parts")
+    if any("bits" in name.split("_") for name, *_ in program.nodes):
+        raise call.error(
+            "ONNX has no functions of the bits of floats", "avoid the op, or compute its result outside of the model"
+        )
+    if program.is_of_rows and dtype in dtypes.INTEGERS:
+        # As in the engine.
+        dtype = "uint64" if dtype == "uint64" else "int64"
     values = {i: call.tensor(i, dtype) for i, x in enumerate(call.inputs) if x is not None}
     names = [definition.inputs[i].name for i in values]
     attributes = {k: name for k, name in enumerate(program.names) if _is_attribute(call, program, k, dtype)}

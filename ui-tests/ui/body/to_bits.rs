@@ -1,9 +1,0 @@
-use minitensor::prelude::*;
-
-/// An op.
-#[custom_op]
-pub fn op<T: Float>(x: T) -> T {
-    x.to_bits()
-}
-
-fn main() {}
