@@ -60,12 +60,13 @@ pub const METHODS: &[(&str, &[&str])] = &[
             "to_degrees",
             "as_float16",
             "as_bfloat16",
-            "to_bits",
             "from_bits",
-            "to_integer",
         ],
     ),
 ];
+
+/// The methods that return the bits of elements.
+pub const BITS: &[(&str, &[&str])] = &[("Float", &["to_bits", "to_integer"])];
 
 /// The methods that return masks.
 pub const MASKS: &[(&str, &[&str])] = &[
@@ -107,7 +108,7 @@ pub const ROW_METHODS: &[(&str, usize)] = &[
 ];
 
 /// Those that only rows of floats have.
-const OF_FLOAT_ROWS: &[&str] = &["mean", "logsumexp", "var", "std"];
+pub const OF_FLOAT_ROWS: &[&str] = &["mean", "logsumexp", "var", "std"];
 
 /// Those that are functions of the whole row. They return rows, and only programs have them.
 pub const ROW_FUNCTIONS: &[&str] = &[
@@ -356,10 +357,7 @@ pub fn arguments(name: &str) -> Option<usize> {
 
 /// The bounds that have a method.
 pub fn bound_of(name: &str) -> Option<&'static str> {
-    if OF_FLOAT_ROWS.contains(&name) {
-        return Some("Row");
-    }
-    let all = METHODS.iter().chain(MASKS).chain(PAIRS).find(|(_, names)| names.contains(&name));
+    let all = METHODS.iter().chain(MASKS).chain(BITS).chain(PAIRS).find(|(_, names)| names.contains(&name));
     all.map(|(bound, _)| *bound)
 }
 

@@ -9,7 +9,7 @@ use super::Lowering;
 use super::lists::is_range;
 use crate::ast::{Elem, Level, text};
 use crate::body::methods::{
-    COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OTHER_COMPLEX_METHODS, OTHER_ITEMS, OTHER_METHODS,
+    COMPLEX_ROW_METHODS, DATA_METHODS, LIST_METHODS, OF_FLOAT_ROWS, OTHER_COMPLEX_METHODS, OTHER_ITEMS, OTHER_METHODS,
     OTHER_ROW_METHODS, ROW_METHODS, RUST_METHODS, arguments, bound_of, bounds_with, is_known, renamed,
 };
 use crate::body::{Certain, certain};
@@ -340,7 +340,8 @@ impl Lowering<'_> {
             return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
         }
         let instead = if ours == "mean" { ", or write `x.sum().floor_divide(x.count())`" } else { "" };
-        if let Some(bound) = bound_of(ours).filter(|_| !self.head.is_complex(variable))
+        let bound = if OF_FLOAT_ROWS.contains(&ours) { Some("Row") } else { bound_of(ours) };
+        if let Some(bound) = bound.filter(|_| !self.head.is_complex(variable))
             && self.wrong_bound(&call.method, &name, bound, variable, instead)
         {
             return true;
