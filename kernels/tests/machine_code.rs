@@ -123,6 +123,7 @@ fn random_program(steps: usize, seed: u64) -> Program {
     Program::write(&["x", "y", "z"], &["u"], |inputs, uniforms| {
         let constant = |v: f64| Symbol::constant(Const::Float(v));
         let mut x = [inputs, uniforms, &[constant(0.5), constant(-3.0), constant(0.0)]].concat();
+        x.push(Symbol::of_bits(0x3f9d_70a4));
         let mut tests = vec![x[0].less(x[1])];
         // Slow functions are rare.
         let cheap = [Primitive::Add, Primitive::Subtract, Primitive::Multiply, Primitive::MulAdd, Primitive::Negative];

@@ -1,6 +1,9 @@
 //! Bits of floats in element and row bodies, against those of Rust's floats.
 
+use std::sync::Mutex;
+
 use minitensor::kernels::program::Program;
+use minitensor::kernels::simd::{detected, levels, set_level};
 use minitensor::prelude::*;
 use minitensor::{OpRef, op::Value};
 use minitensor_ops as _;
@@ -77,6 +80,20 @@ fn of_rows<R: Row>(x: R) -> (R, R) {
     let exponent = ((x.to_bits() >> 23) & 0xff).to_number() - 127;
     let shared = exponent.max();
     (x * R::from_bits((127 - shared).to_integer() << 23), shared)
+}
+
+/// Runs a test with machine code and with the interpreter.
+fn at_each_level(test: impl Fn() -> Result<()>) -> Result<()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock();
+    let results: Vec<_> = levels()
+        .map(|level| {
+            set_level(level);
+            test().map_err(|e| e.context(format!("{level:?}")))
+        })
+        .collect();
+    set_level(detected());
+    results.into_iter().collect()
 }
 
 fn call(op: &OpRef, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
@@ -191,27 +208,31 @@ agree!(bits_are_those_of_doubles, f64, u64, i64);
 
 #[test]
 fn known_algorithms_work() -> Result<()> {
-    let x: Vec<f32> = (1..1000).map(|k| k as f32 * 0.37).collect();
-    for (x, y) in x.iter().zip(fast_rsqrt::call(&Tensor::from_vec(x.clone(), [999])?)?.to_vec::<f32>()?) {
-        assert!((y * x.sqrt() - 1.0).abs() < 0.00176, "{x}: {y}");
-    }
-    let all: Vec<f32> = numbers().iter().map(|x| *x as f32).filter(|x| !x.is_nan()).collect();
-    let t = Tensor::from_vec(all.clone(), [all.len()])?;
-    let expected = t.cast(DType::Bf16)?.cast(DType::F32)?.to_vec::<f32>()?;
-    assert_eq!(rounded::call(&t)?.to_vec::<f32>()?, expected);
-    let x = Tensor::from_vec(vec![1.0f32, 0.0, -1.0, f32::MIN_POSITIVE], [4])?;
-    let y = Tensor::from_vec(vec![1.0f32.next_up().next_up(), -0.0, -1.0f32.next_down(), 0.0], [4])?;
-    assert_eq!(distance::call(&x, &y)?.to_vec::<i64>()?, [2, 1, 1, 0x80_0000]);
-    Ok(())
+    at_each_level(|| {
+        let x: Vec<f32> = (1..1000).map(|k| k as f32 * 0.37).collect();
+        for (x, y) in x.iter().zip(fast_rsqrt::call(&Tensor::from_vec(x.clone(), [999])?)?.to_vec::<f32>()?) {
+            assert!((y * x.sqrt() - 1.0).abs() < 0.00176, "{x}: {y}");
+        }
+        let all: Vec<f32> = numbers().iter().map(|x| *x as f32).filter(|x| !x.is_nan()).collect();
+        let t = Tensor::from_vec(all.clone(), [all.len()])?;
+        let expected = t.cast(DType::Bf16)?.cast(DType::F32)?.to_vec::<f32>()?;
+        assert_eq!(rounded::call(&t)?.to_vec::<f32>()?, expected);
+        let x = Tensor::from_vec(vec![1.0f32, 0.0, -1.0, f32::MIN_POSITIVE], [4])?;
+        let y = Tensor::from_vec(vec![1.0f32.next_up().next_up(), -0.0, -1.0f32.next_down(), 0.0], [4])?;
+        assert_eq!(distance::call(&x, &y)?.to_vec::<i64>()?, [2, 1, 1, 0x80_0000]);
+        Ok(())
+    })
 }
 
 #[test]
 fn rows_have_bits() -> Result<()> {
-    let x = Tensor::from_vec(vec![0.75f32, 3.0, 12.0, -100.0, 1.0, 0.1], [2, 3])?;
-    let results = call(&of_rows::op(), &[&x])?;
-    assert_eq!(results[1].to_vec::<f32>()?, [3.0, 6.0]);
-    assert_eq!(results[0].to_vec::<f32>()?, [0.09375, 0.375, 1.5, -1.5625, 0.015625, 0.1 / 64.0]);
-    Ok(())
+    at_each_level(|| {
+        let x = Tensor::from_vec(vec![0.75f32, 3.0, 12.0, -100.0, 1.0, 0.1], [2, 3])?;
+        let results = call(&of_rows::op(), &[&x])?;
+        assert_eq!(results[1].to_vec::<f32>()?, [3.0, 6.0]);
+        assert_eq!(results[0].to_vec::<f32>()?, [0.09375, 0.375, 1.5, -1.5625, 0.015625, 0.1 / 64.0]);
+        Ok(())
+    })
 }
 
 #[test]
@@ -235,13 +256,15 @@ fn opcheck_accepts_bits() -> Result<()> {
 
 #[test]
 fn gradients_do_not_flow_through_bits() -> Result<()> {
-    let x = Tensor::from_vec(vec![4.0f32], [1])?.with_requires_grad()?;
-    let y = fast_rsqrt::call(&x)?;
-    let gradient = minitensor::autograd::grad(&[y], std::slice::from_ref(&x), &[None], Default::default())?;
-    let y0 = f32::from_bits(0x5f3759df - (4.0f32.to_bits() >> 1));
-    // Only the step of Newton's method depends on x.
-    let expected = -0.5 * y0 * y0 * y0;
-    let got = gradient[0].as_ref().expect("a gradient").to_vec::<f32>()?[0];
-    assert!((got - expected).abs() < 1e-6, "{got} {expected}");
-    Ok(())
+    at_each_level(|| {
+        let x = Tensor::from_vec(vec![4.0f32], [1])?.with_requires_grad()?;
+        let y = fast_rsqrt::call(&x)?;
+        let gradient = minitensor::autograd::grad(&[y], std::slice::from_ref(&x), &[None], Default::default())?;
+        let y0 = f32::from_bits(0x5f3759df - (4.0f32.to_bits() >> 1));
+        // Only the step of Newton's method depends on x.
+        let expected = -0.5 * y0 * y0 * y0;
+        let got = gradient[0].as_ref().expect("a gradient").to_vec::<f32>()?[0];
+        assert!((got - expected).abs() < 1e-6, "{got} {expected}");
+        Ok(())
+    })
 }

@@ -99,10 +99,8 @@ impl Plan {
                 Instruction::Apply(Primitive::Truthy, x) if matches!(places[x[0].at()], Place::Input(k) if masks[k]) => {
                     places[x[0].at()]
                 }
-                Instruction::Uniform(_)
-                | Instruction::Constant(_)
-                | Instruction::Epsilon
-                | Instruction::Truth(_) => {
+                // A constant or a uniform.
+                leaf if leaf.operands().is_empty() => {
                     // Not a register that was free before: it is filled before the first step.
                     let register = register(&mut vec![]);
                     filled.push((register, Id(at as u32)));

@@ -82,8 +82,11 @@ impl Program {
     /// The programs are compared case by case; a case assigns a truth value to every comparison. In each case the
     /// output must be the input or a small integer, so that the result also holds in a narrower format.
     pub fn is_same_at_output(&self, first: usize, forward: &Program, input: usize, output: usize) -> bool {
-        let is_exact =
-            |instruction: &Instruction| !matches!(instruction, Instruction::Constant(c) if c.small_integer().is_none());
+        let is_exact = |instruction: &Instruction| match instruction {
+            Instruction::Constant(c) => c.small_integer().is_some(),
+            Instruction::Bits(_) => false,
+            _ => true,
+        };
         if !forward.instructions.iter().all(is_exact) {
             return false;
         }
