@@ -1,5 +1,8 @@
 """Tests of the programs of a library's ops, alone and next to kernels."""
 
+import math
+
+import numpy as np
 import pytest
 from c_plugin import alone, library, loaded, refuses
 
@@ -184,3 +187,24 @@ def test_the_program_of_a_row_takes_no_other_cells():
     op = WEIGHED_OP.replace("(x: [.., n], weight: [..])", "(x: [.., n, m], weight: [..])")
     words = alone("a program of cells describes a row, so 'x' must be a scalar, or have the core MT_SLICE")
     refuses(library(code=writing(WEIGHED_PROGRAM) + WEIGHED, op=op), ValueError, words)
+
+
+#: `|x|` of doubles, by the bits.
+MAGNITUDE = (
+    '{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["bits", 9223372036854775807], ["bits_and", 0, 1]], '
+    '"outputs": [["out", 2]]}'
+)
+
+
+def test_programs_may_have_bits():
+    with loaded(library(code=writing(MAGNITUDE), op=ALONE)):
+
+        @mt.element_op(name="programs::twice")
+        def twice(x):
+            """Twice the magnitude."""
+            return 2 * mt.ops.probe(x)
+
+        x = mt.Tensor([-1.5, 2.0, -0.0, math.nan], dtype="float64")
+        for function in (mt.ops.probe, mt.jit(lambda x: mt.ops.probe(x))):
+            np.testing.assert_array_equal(function(x).numpy(), [1.5, 2.0, 0.0, math.nan])
+        np.testing.assert_array_equal(twice(x).numpy(), [3.0, 4.0, 0.0, math.nan])

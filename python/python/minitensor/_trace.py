@@ -83,7 +83,7 @@ class Trace:
         function, *operands = node
         if function in _VARYING:
             return not (function == "input" and operands[0] in self._numbers)
-        count = 0 if function in {"uniform", "constant", "truth", *_REDUCTIONS} else len(operands)
+        count = 0 if function in {"uniform", "constant", "bits", "truth", *_REDUCTIONS} else len(operands)
         count = 1 if function in INTEGER_FUNCTIONS else count
         return any(self._varies[node] for node in operands[:count])
 
@@ -250,7 +250,7 @@ class Trace:
                 made.append(self.value(uniforms[operands[0]]))
             elif function == "truthy":
                 made.append(self.condition(made[operands[0]]))
-            elif function in ("constant", "epsilon", "truth"):
+            elif function in ("constant", "bits", "epsilon", "truth"):
                 made.append(self.add(function, *operands))
             else:
                 count = 1 if function in INTEGER_FUNCTIONS else len(operands)

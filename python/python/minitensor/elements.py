@@ -28,6 +28,8 @@ _CONDITIONS = {
     "isinf",
     "isfinite",
     "signbit",
+    "bits_equal",
+    "bits_less",
     "truth",
     "and",
     "or",
