@@ -173,7 +173,9 @@ pub fn add_bits(function: &ItemFn, generics: &mut Vec<Generic>) -> Option<usize>
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {
     if op.level == Level::Cell {
         let slices = op.inputs.iter().filter(|i| i.core == Core::Slice && i.arity == Arity::One);
-        return slices.map(|i| (i.ident.clone(), Certain::Rust("a slice"))).collect();
+        let slices = slices.map(|i| (i.ident.clone(), Certain::Rust("a slice")));
+        let numbers = op.attrs.iter().filter(|a| matches!(a.kind, AttrKind::Int | AttrKind::Size) && !a.optional);
+        return slices.chain(numbers.map(|a| (a.ident.clone(), Certain::NUMBER))).collect();
     }
     let inputs = op.inputs.iter().filter_map(|input| {
         let certain = match (input.arity, input.elem) {

@@ -44,7 +44,15 @@ impl Lowering<'_> {
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         // Both sides are computed for every element.
         let effects = if logical { Effects::of_expr(&binary.right).into_errors() } else { vec![] };
-        let (left, right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
+        let is_machine = self.head.is_machine();
+        let maps = [&binary.left, &binary.right].map(|side| is_machine && self.maps_element(side));
+        let (mut left, mut right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
+        // Beside a float, a function of an element returns an element.
+        match maps {
+            [true, _] if right == ValueKind::Float && left.is_static() => left = ValueKind::Data(self.only_variable()),
+            [_, true] if left == ValueKind::Float && right.is_static() => right = ValueKind::Data(self.only_variable()),
+            _ => {}
+        }
         let comparison = comparison(&binary.op);
         if (left.is_data() || right.is_data()) && !self.head.is_machine() && !effects.is_empty() {
             self.errors.extend(effects);

@@ -202,7 +202,7 @@ impl Lowering<'_> {
 }
 
 /// `usize`, `i64`
-fn is_integer(ty: &syn::Type) -> bool {
+pub fn is_integer(ty: &syn::Type) -> bool {
     let name = ty.to_token_stream().to_string();
     matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
 }

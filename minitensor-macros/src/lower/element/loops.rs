@@ -2,6 +2,7 @@
 
 use syn::{Expr, ExprLoop};
 
+use super::machine::Item;
 use super::{Lowering, placeholder, shown};
 use crate::body::{Certain, ValueKind};
 use crate::diag::messages;
@@ -27,7 +28,13 @@ impl Lowering<'_> {
         self.loops += 1;
         self.scopes.push();
         match self.head.is_machine() {
-            true => self.bind_item(&each.pat, &self.items(&each.expr)),
+            true => match (self.items(&each.expr), value) {
+                // An array of elements.
+                (Item::One(ValueKind::Static), ValueKind::Many(variable)) => {
+                    self.bind_item(&each.pat, &Item::One(ValueKind::Data(variable)));
+                }
+                (item, _) => self.bind_item(&each.pat, &item),
+            },
             false => self.scopes.bind_pattern(&each.pat, value, None),
         }
         self.around.push(Some(id));

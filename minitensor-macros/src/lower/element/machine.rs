@@ -3,17 +3,20 @@
 
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
-use syn::{Expr, Pat, Token, Type};
+use syn::{BinOp, Expr, Pat, Token, Type};
 
 use super::Lowering;
+use super::expression::is_integer;
 use crate::ast::Elem;
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
-use crate::body::{ValueKind, mentions};
+use crate::body::{Certain, ValueKind, fraction, mentions};
 
 /// The kind of each item of an iterator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     One(ValueKind),
+    /// An integer of Rust.
+    Integer,
     Pair(Box<Item>, Box<Item>),
 }
 
@@ -22,7 +25,7 @@ impl Item {
     fn element(&self) -> Option<Option<usize>> {
         match self {
             Item::One(ValueKind::Data(variable)) => Some(*variable),
-            Item::One(_) => None,
+            Item::One(_) | Item::Integer => None,
             Item::Pair(first, second) => first.element().or_else(|| second.element()),
         }
     }
@@ -69,6 +72,9 @@ const PARTS: &[&str] = &[
     "outer_iter_mut",
 ];
 
+/// Methods of slices and views that return an integer.
+const SIZES: &[&str] = &["len", "nrows", "ncols"];
+
 /// Functions of `minitensor::kernels::rows` that return an element.
 const REDUCTIONS: &[&str] = &["sum", "sum_map", "prod", "dot"];
 
@@ -78,12 +84,20 @@ impl Lowering<'_> {
         self.head.is_machine() && value != ValueKind::Float && !self.is_number(expr)
     }
 
-    /// A number without a suffix, which the compiler does not know the type of, or a constant, which cannot have a generic type.
-    fn is_number(&self, expr: &Expr) -> bool {
+    /// A number without a suffix, which the compiler does not know the type of, a constant, which cannot have a generic type, or an
+    /// integer of Rust.
+    pub fn is_number(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Path(path) => {
-                let is_local = path.path.get_ident().is_some_and(|name| self.scopes.get(name).is_some());
-                !is_local && path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string()))
+            Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.get(name)) {
+                Some(local) => local.certain == Some(Certain::NUMBER),
+                None => path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string())),
+            },
+            Expr::MethodCall(call) => call.args.is_empty() && SIZES.iter().any(|name| call.method == name),
+            Expr::Cast(cast) => is_integer(&cast.ty),
+            Expr::Binary(binary) => {
+                let is_arithmetic =
+                    matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_));
+                is_arithmetic && self.is_number(&binary.left) && self.is_number(&binary.right)
             }
             Expr::Index(inner) => matches!(&*inner.expr, Expr::Path(_)) && self.is_number(&inner.expr),
             Expr::Lit(lit) => match &lit.lit {
@@ -93,6 +107,29 @@ impl Lowering<'_> {
             },
             Expr::Unary(unary) => self.is_number(&unary.expr),
             Expr::Paren(inner) => self.is_number(&inner.expr),
+            _ => false,
+        }
+    }
+
+    /// Whether a function that is not known is called with an element, so that it may return one.
+    pub fn maps_element(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Paren(inner) => self.maps_element(&inner.expr),
+            Expr::Call(call) => call.args.iter().any(|arg| self.is_element(arg)),
+            _ => false,
+        }
+    }
+
+    /// An element by its name, or by its place in a list.
+    fn is_element(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Paren(inner) => self.is_element(&inner.expr),
+            Expr::Unary(unary) => self.is_element(&unary.expr),
+            Expr::Path(path) => self.scopes.path(&path.path, self.head).is_data(),
+            Expr::Index(inner) => {
+                !matches!(*inner.index, Expr::Range(_))
+                    && matches!(self.items(&inner.expr), Item::One(ValueKind::Data(_)))
+            }
             _ => false,
         }
     }
@@ -126,6 +163,14 @@ impl Lowering<'_> {
             },
             Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.items(&inner.expr),
             Expr::MethodCall(call) => self.items_of_call(call),
+            Expr::Range(range) => {
+                let ends: Vec<_> = [&range.start, &range.end].into_iter().flatten().collect();
+                match ends.iter().all(|end| self.is_number(end) && fraction(end).is_none() && !is_float(end)) {
+                    true => Item::Integer,
+                    false => UNKNOWN,
+                }
+            }
+            Expr::Array(array) if array.elems.iter().all(is_float) => Item::One(ValueKind::Float),
             _ => UNKNOWN,
         }
     }
@@ -137,8 +182,9 @@ impl Lowering<'_> {
             (name, Item::One(ValueKind::Data(variable))) if PARTS.contains(&name) => {
                 Item::One(ValueKind::Many(variable))
             }
-            ("enumerate" | "indexed_iter" | "indexed_iter_mut", items) => {
-                Item::Pair(Box::new(UNKNOWN), Box::new(items))
+            (name @ ("enumerate" | "indexed_iter" | "indexed_iter_mut"), items) => {
+                let at = if name == "enumerate" { Item::Integer } else { UNKNOWN };
+                Item::Pair(Box::new(at), Box::new(items))
             }
             ("zip", items) if call.args.len() == 1 => Item::Pair(Box::new(items), Box::new(self.items(&call.args[0]))),
             _ => UNKNOWN,
@@ -155,6 +201,10 @@ impl Lowering<'_> {
                 _ => self.bind_item(&typed.pat, item),
             },
             (Pat::Ident(name), Item::One(kind)) => self.scopes.bind(&name.ident, *kind),
+            (Pat::Ident(name), Item::Integer) => {
+                self.scopes.bind(&name.ident, ValueKind::Static);
+                self.scopes.know(&name.ident, Some(Certain::NUMBER));
+            }
             (Pat::Tuple(tuple), Item::Pair(first, second)) if tuple.elems.len() == 2 => {
                 self.bind_item(&tuple.elems[0], first);
                 self.bind_item(&tuple.elems[1], second);
@@ -260,9 +310,10 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether a name is one of a constant: `FRAC_1_SQRT_2`.
+/// Whether the name of a value is one of a constant: `FRAC_1_SQRT_2`, `W`.
 fn is_constant(name: &str) -> bool {
-    name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// `0.5`, without a suffix

@@ -101,7 +101,9 @@ impl Lowering<'_> {
             value = ValueKind::Many(Some(i));
         }
         let known = known.or(self.known_mask(id, value));
+        let is_integer = self.head.is_machine() && value == ValueKind::Static && self.is_number(&init.expr);
         let value = self.promote(id, &mut init.expr, value);
+        let known = if is_integer && value == ValueKind::Static { Some(Certain::NUMBER) } else { known };
         self.scopes.bind_pattern(&local.pat, value, Some(id));
         self.know(&local.pat, known);
     }
@@ -116,7 +118,7 @@ impl Lowering<'_> {
     fn know(&mut self, pattern: &Pat, known: Option<Certain>) {
         let pattern = if let Pat::Type(typed) = pattern { &*typed.pat } else { pattern };
         if let Pat::Ident(name) = pattern
-            && !self.head.is_machine()
+            && (!self.head.is_machine() || known == Some(Certain::NUMBER))
         {
             self.scopes.know(&name.ident, known);
         }
