@@ -11,11 +11,11 @@ use crate::number::scalar::{Const, Element, Float, Int, Num, Real};
 /// through bits.
 ///
 /// ```
-/// use minitensor_kernels::{Bits, Float, lit};
+/// use minitensor_kernels::{Float, Int, lit};
 ///
 /// /// Without the sign.
 /// fn magnitude<T: Float>(x: T) -> T {
-///     T::from_bits((Float::to_bits(x) << lit(1)) >> lit(1))
+///     T::from_bits(x.to_bits().left_shift(lit(1)).right_shift(lit(1)))
 /// }
 /// assert_eq!((magnitude(-2.5f32), magnitude(-2.5f64)), (2.5, 2.5));
 /// ```
