@@ -1,0 +1,119 @@
+//! Cells with matrices of different sizes, and with memory of their own. Their gradients are derived.
+
+use minitensor::prelude::*;
+use minitensor_ops as _;
+
+/// The Kronecker product.
+#[custom_op(name = "cell_matrices::kron", shape = (a: [.., m, n], b: [.., p, q]) -> [.., m * p, n * q])]
+fn kron<T: Float>(a: ArrayView2<T>, b: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
+    let (p, q) = b.dim();
+    for ((i, j), a) in a.indexed_iter() {
+        for ((k, l), b) in b.indexed_iter() {
+            out[[i * p + k, j * q + l]] = *a * *b;
+        }
+    }
+}
+
+/// The solution of `(A + 5 I) x = b` by Cholesky's method. Only the lower triangle of `A` is read.
+#[custom_op(name = "cell_matrices::solve", shape = (a: [.., n, n], b: [.., n]) -> [.., n])]
+fn solve<T: Float>(a: ArrayView2<T>, b: &[T], out: &mut [T]) {
+    let n = b.len();
+    let mut l = vec![T::zero(); n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let mut sum = a[[i, j]];
+            if i == j {
+                sum += 5.0;
+            }
+            for k in 0..j {
+                sum -= l[i * n + k] * l[j * n + k];
+            }
+            l[i * n + j] = if i == j { sum.sqrt() } else { sum / l[j * n + j] };
+        }
+    }
+    let mut y = vec![T::zero(); n];
+    for i in 0..n {
+        let mut sum = b[i];
+        for k in 0..i {
+            sum -= l[i * n + k] * y[k];
+        }
+        y[i] = sum / l[i * n + i];
+    }
+    for i in (0..n).rev() {
+        let mut sum = y[i];
+        for k in i + 1..n {
+            sum -= l[k * n + i] * out[k];
+        }
+        out[i] = sum / l[i * n + i];
+    }
+}
+
+/// A network of two layers, whose weights have no batch.
+#[custom_op(name = "cell_matrices::network", shape = (x: [.., n], w: [h, n], v: [m, h]) -> [.., m])]
+fn network<T: Float>(x: &[T], w: ArrayView2<T>, v: ArrayView2<T>, out: &mut [T]) {
+    let mut hidden = Vec::new();
+    for row in w.outer_iter() {
+        let mut sum = T::zero();
+        for (w, x) in row.iter().zip(x) {
+            sum += *w * *x;
+        }
+        hidden.push(sum.tanh());
+    }
+    for (i, row) in v.outer_iter().enumerate() {
+        out[i] = T::zero();
+        for (v, h) in row.iter().zip(&hidden) {
+            out[i] += *v * *h;
+        }
+    }
+}
+
+fn sample(shape: &[usize]) -> Result<(Vec<f64>, Tensor)> {
+    let n: usize = shape.iter().product();
+    let values: Vec<f64> = (0..n).map(|k| ((k * k * 7 + k * 3) % 11) as f64 / 4.0 - 1.0).collect();
+    Ok((values.clone(), Tensor::from_vec(values, shape.to_vec())?))
+}
+
+#[test]
+fn a_result_may_have_products_of_sizes() -> Result<()> {
+    let ((a, at), (b, bt)) = (sample(&[2, 3])?, sample(&[4, 2])?);
+    let out = kron::call(&at, &bt)?;
+    assert_eq!(out.shape()[..], [8, 6]);
+    let at = |i: usize, j: usize| a[i / 4 * 3 + j / 2] * b[i % 4 * 2 + j % 2];
+    let expected: Vec<f64> = (0..48).map(|k| at(k / 6, k % 6)).collect();
+    assert_eq!(out.to_vec::<f64>()?, expected);
+    Ok(())
+}
+
+#[test]
+fn a_cell_may_have_memory_of_its_own() -> Result<()> {
+    let ((a, at), (b, bt)) = (sample(&[3, 3])?, sample(&[3])?);
+    let x = solve::call(&at, &bt)?.to_vec::<f64>()?;
+    for i in 0..3 {
+        let of = |j: usize| a[i.max(j) * 3 + i.min(j)] + if i == j { 5.0 } else { 0.0 };
+        let product: f64 = (0..3).map(|j| of(j) * x[j]).sum();
+        assert!((product - b[i]).abs() < 1e-12, "{product} {}", b[i]);
+    }
+    Ok(())
+}
+
+#[test]
+fn weights_may_have_other_sizes_than_the_cell() -> Result<()> {
+    let ((x, xt), (w, wt), (v, vt)) = (sample(&[2, 3])?, sample(&[4, 3])?, sample(&[2, 4])?);
+    let out = network::call(&xt, &wt, &vt)?.to_vec::<f64>()?;
+    for row in 0..2 {
+        let hidden = |h: usize| (0..3).map(|j| w[h * 3 + j] * x[row * 3 + j]).sum::<f64>().tanh();
+        for i in 0..2 {
+            let expected: f64 = (0..4).map(|h| v[i * 4 + h] * hidden(h)).sum();
+            assert!((out[row * 2 + i] - expected).abs() < 1e-12);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn their_gradients_are_those_of_finite_differences() -> Result<()> {
+    for op in [kron::op(), solve::op(), network::op()] {
+        minitensor::testing::opcheck(&op, &[]).into_result()?;
+    }
+    Ok(())
+}
