@@ -23,10 +23,7 @@ const TESTING: &[&str] =
 
 /// Whether bits, which are integers, lack a method. `of_rows`: whether rows have it.
 fn lacks_method(name: &str, of_rows: bool) -> bool {
-    match bound_of(name) {
-        Some(bound) => !bounds_with(bound).contains(&"Int"),
-        None => of_rows && !is_known(name),
-    }
+    bound_of(name).map_or(of_rows, |bound| !bounds_with(bound).contains(&"Int"))
 }
 
 impl Lowering<'_> {
