@@ -67,6 +67,28 @@ fn network<T: Float>(x: &[T], w: ArrayView2<T>, v: ArrayView2<T>, out: &mut [T])
     }
 }
 
+/// Dynamic time warping (Sakoe and Chiba, 1978), and the number of steps to each cell that is not on the border.
+#[custom_op(name = "cell_matrices::warping", shape = (x: [.., m], y: [.., n]) -> [..] where m > 0, n > 0)]
+fn warping<T: Float>(x: &[T], y: &[T], out: &mut T) {
+    let (m, n) = (x.len(), y.len());
+    let mut cost: Array2<T> = Array2::zeros((m, n));
+    let mut steps: Array2<usize> = Array2::zeros((m, n));
+    let scale: Array1<T> = Array1::ones(n);
+    for i in 0..m {
+        for j in 0..n {
+            let from = match (i, j) {
+                (0, 0) => T::zero(),
+                (0, _) => cost[[0, j - 1]],
+                (_, 0) => cost[[i - 1, 0]],
+                _ => cost[[i - 1, j]].minimum(cost[[i, j - 1]]).minimum(cost[[i - 1, j - 1]]),
+            };
+            cost[[i, j]] = from + (x[i] - y[j]).square() * (2.0 * scale[j] - 1.0);
+            steps[[i, j]] = i.max(j) + 1;
+        }
+    }
+    *out = cost[[m - 1, n - 1]] / steps[[m - 1, n - 1]] as f64;
+}
+
 fn sample(shape: &[usize]) -> Result<(Vec<f64>, Tensor)> {
     let n: usize = shape.iter().product();
     let values: Vec<f64> = (0..n).map(|k| ((k * k * 7 + k * 3) % 11) as f64 / 4.0 - 1.0).collect();
@@ -111,8 +133,26 @@ fn weights_may_have_other_sizes_than_the_cell() -> Result<()> {
 }
 
 #[test]
+fn arrays_of_elements_and_of_integers_begin_with_zeros() -> Result<()> {
+    let ((x, xt), (y, yt)) = (sample(&[4])?, sample(&[3])?);
+    // The cheapest of all paths, by enumeration.
+    fn least(x: &[f64], y: &[f64]) -> f64 {
+        let own = (x[x.len() - 1] - y[y.len() - 1]).powi(2);
+        let (x1, y1) = (&x[..x.len() - 1], &y[..y.len() - 1]);
+        match (x1.is_empty(), y1.is_empty()) {
+            (true, true) => own,
+            (true, false) => own + least(x, y1),
+            (false, true) => own + least(x1, y),
+            (false, false) => own + least(x1, y).min(least(x, y1)).min(least(x1, y1)),
+        }
+    }
+    assert_eq!(warping::call(&xt, &yt)?.to_vec::<f64>()?, [least(&x, &y) / 4.0]);
+    Ok(())
+}
+
+#[test]
 fn their_gradients_are_those_of_finite_differences() -> Result<()> {
-    for op in [kron::op(), solve::op(), network::op()] {
+    for op in [kron::op(), solve::op(), network::op(), warping::op()] {
         minitensor::testing::opcheck(&op, &[]).into_result()?;
     }
     Ok(())

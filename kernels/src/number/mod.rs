@@ -13,5 +13,5 @@ mod truth;
 pub use bits::{BitFunction, Bits};
 pub use cast::Cast;
 pub use dual::Dual;
-pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
+pub use scalar::{Const, Element, Field, Filled, Float, Int, Machine, Mask, Num, Real, lit};
 pub use truth::Truth;

@@ -108,7 +108,7 @@ messages! {
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "use `&T` or `&mut T` for a single element";
     COLUMNS: "the op has `Columns`, but `{}` has the type `{}`", "use `Columns<T>` for inputs, `ColumnsMut<T>` for outputs along the row, and `&mut [T]` for outputs without its dimension";
     COMBINE: "unknown word `{}` in the clause `combine`", "{}";
-    COMBINE_LEVEL: "`combine` describes a row or cell op that reduces its only input along an axis to one result", "remove it";
+    COMBINE_LEVEL: "`combine` describes a row or cell op that reduces its only input along an axis to one result", "add the clause `axis` if the op reduces rows; otherwise remove `combine`";
     AXIS_LEVEL: "only a row or cell op can have an `axis` clause", "remove it; a tensor op can take a parameter `axis: i64`";
 
     // Rows.

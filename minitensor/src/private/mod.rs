@@ -21,10 +21,10 @@ pub use row::*;
 pub use value::*;
 
 pub use inventory;
-pub use minitensor_kernels::Bits;
 pub use minitensor_kernels::cartesian::Complex;
 pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
+pub use minitensor_kernels::{Bits, Filled};
 use minitensor_kernels::{Columns, ColumnsMut};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, map};
 pub use ndarray;

@@ -1,7 +1,7 @@
 //! Bodies of machine numbers: which values are elements, so that literals beside them become elements. Everything else is
 //! plain Rust, so a value is only an element if it is certain to be one.
 
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{BinOp, Expr, Pat, Token, Type};
 
@@ -134,14 +134,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// The dtype variable in the type of a `let` that holds many elements: `Vec<T>`, `[T; 4]`, `&[T]`.
+    /// The dtype variable in the type of a `let` that holds many elements: `Vec<T>`, `Array2<T>`, `[T; 4]`, `&[T]`.
     pub fn many(&self, ty: &Type) -> Option<usize> {
         let elem = match ty {
             Type::Reference(inner) => return self.many(&inner.elem),
             Type::Array(array) => &*array.elem,
             Type::Slice(slice) => &*slice.elem,
             Type::Path(path) => {
-                let last = path.path.segments.last().filter(|s| s.ident == "Vec")?;
+                let is_list = |name: String| name == "Vec" || name.starts_with("Array");
+                let last = path.path.segments.last().filter(|s| is_list(s.ident.to_string()))?;
                 let name = last.arguments.to_token_stream().to_string().replace(' ', "");
                 return self.head.generics.iter().position(|g| name == format!("<{}>", g.ident));
             }
@@ -265,6 +266,7 @@ impl Lowering<'_> {
                 }
             }
             Expr::Call(call) => {
+                self.fill(call);
                 let Expr::Path(path) = &*call.func else {
                     call.args.iter_mut().for_each(|a| _ = self.value(a, None));
                     return ValueKind::Static;
@@ -288,6 +290,22 @@ impl Lowering<'_> {
                 }
             }
             _ => ValueKind::Static,
+        }
+    }
+
+    /// `Array2::zeros(shape)` is `Array2::from_elem(shape, 0)`, because elements do not have the traits that ndarray requires.
+    fn fill(&self, call: &mut syn::ExprCall) {
+        let Expr::Path(path) = &mut *call.func else { return };
+        let [.., array, function] = &mut path.path.segments.iter_mut().collect::<Vec<_>>()[..] else { return };
+        let value = match function.ident.to_string().as_str() {
+            "zeros" => quote!(zero),
+            "ones" => quote!(one),
+            _ => return,
+        };
+        if call.args.len() == 1 && array.ident.to_string().starts_with("Array") {
+            let rt = self.rt;
+            function.ident = syn::Ident::new("from_elem", function.ident.span());
+            call.args.push(Expr::Verbatim(quote!(#rt::Filled::#value())));
         }
     }
 

@@ -57,9 +57,10 @@ impl Lowering<'_> {
         if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
             && pattern.elems.len() == tuple.elems.len()
         {
+            let known: Vec<_> = tuple.elems.iter().map(|e| self.certain(e)).collect();
             let values: Vec<_> = tuple.elems.iter_mut().map(|e| self.value(e, None)).collect();
-            for ((pattern, value), expr) in pattern.elems.iter().zip(values).zip(&mut tuple.elems) {
-                let known = self.known_mask(id, value);
+            for (((pattern, value), known), expr) in pattern.elems.iter().zip(values).zip(known).zip(&mut tuple.elems) {
+                let known = known.or(self.known_mask(id, value));
                 let value = self.promote(id, expr, value);
                 self.scopes.bind_pattern(pattern, value, Some(id));
                 self.know(pattern, known);
