@@ -154,6 +154,8 @@ fn a_property_that_an_op_cannot_have_is_an_error() {
         ("linear = ()", "expected the name of an input"),
         ("linear x", "expected '='"),
         ("linear = x symmetric", "expected ','"),
+        ("symmetric, symmetric", "expected each clause only once, found 'symmetric'"),
+        ("linear = x, symmetric, linear = y", "expected each clause only once, found 'linear'"),
         ("commutative", "expected 'linear', 'symmetric' or 'replaces'"),
         ("replaces = x", "does not fit here"),
         ("replaces = exp(x)", "does not mention 'y'"),

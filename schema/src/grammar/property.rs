@@ -30,9 +30,14 @@ impl Parser<'_> {
     /// # Errors
     /// The text is not a list of these clauses.
     pub fn properties(&mut self) -> Parsed<Vec<Clause>> {
-        let mut clauses = Vec::new();
+        let (mut clauses, mut words) = (Vec::new(), Vec::new());
         while !self.is_at_end() {
             let (word, at) = self.word("`linear`, `symmetric` or `replaces`")?;
+            if words.contains(&word) {
+                self.go_to(at.start);
+                return self.expected("each clause only once");
+            }
+            words.push(word.clone());
             clauses.push(match word.as_str() {
                 "symmetric" => Clause::Symmetric(at),
                 "linear" => {
