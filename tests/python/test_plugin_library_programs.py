@@ -196,6 +196,7 @@ MAGNITUDE = (
 )
 
 
+@pytest.mark.usefixtures("registered")
 def test_programs_may_have_bits():
     with loaded(library(code=writing(MAGNITUDE), op=ALONE)):
 
