@@ -54,7 +54,7 @@ pub fn run(
         return Ok(results);
     }
     let (of_halves, sums, compute) = (call.kernel_of_halves(), call.sums(&results), call.compute());
-    let mut operands = call.operands(&results, of_halves.is_some());
+    let mut operands = call.operands(&results, &compute, of_halves.is_some());
     let found = op.kernels_on(DeviceKind::Cpu).find(|kernels| kernels.has_cell(&compute));
     let takes_columns = sums.is_empty() && found.is_some_and(Kernels::takes_columns);
     let mut batch = shapes.batch.clone();
@@ -86,8 +86,9 @@ pub fn run(
     let grain = grain(&call, cells, work, !sums.is_empty()).max(together.unwrap_or(1));
     let mut partial = Vec::new();
     for (at, t) in sums {
-        let sum = PartialSums::new(t, call.computed(t.dtype()), cells.div_ceil(grain))?;
-        operands[at] = Some(sum.operand(shapes, op.outputs[at - inputs.len()].core));
+        let output = &op.outputs[at - inputs.len()];
+        let sum = PartialSums::new(t, Call::computed(t, output.dtype, &compute), cells.div_ceil(grain))?;
+        operands[at] = Some(sum.operand(shapes, output.core));
         partial.push(sum);
     }
     let batch = merged(&batch, &mut operands);

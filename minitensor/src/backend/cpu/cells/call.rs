@@ -27,12 +27,13 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// The dtypes in which the body computes.
     pub fn compute(&self) -> SmallVec<[DType; 2]> {
-        self.dtypes.iter().map(|d| self.computed(*d)).collect()
+        let of = if self.is_of_integer_rows() { DType::of_rows } else { DType::compute };
+        self.dtypes.iter().map(|d| of(*d)).collect()
     }
 
-    /// The dtype in which the body computes tensors of a dtype.
-    pub fn computed(&self, dtype: DType) -> DType {
-        if dtype.is_integer() && self.is_of_integer_rows() { dtype.of_rows() } else { dtype.compute() }
+    /// The dtype in which the body computes a tensor, from those of the dtype variables.
+    pub fn computed(t: &Tensor, rule: DTypeRule, compute: &[DType]) -> DType {
+        if let DTypeRule::Generic(g) = rule { compute[usize::from(g)] } else { t.dtype().compute() }
     }
 
     /// Whether a program computes rows of integers. If there are compiled loops for them, the program computes only floats.
@@ -56,26 +57,21 @@ impl<'a> Call<'a> {
         Ok(results)
     }
 
-    /// The inputs, then the results. Results that are sums over the cells are absent. `is_stored` is whether inputs stay in their dtypes.
-    pub fn operands(&self, results: &Results, is_stored: bool) -> Vec<Option<CellOperand>> {
+    /// The inputs, then the results. Results that are sums over the cells are absent. `compute` has the dtypes in which the body computes.
+    /// `is_stored` is whether inputs stay in their dtypes.
+    pub fn operands(&self, results: &Results, compute: &[DType], is_stored: bool) -> Vec<Option<CellOperand>> {
         let Call { op, shapes, rule, .. } = self;
         let mut operands = Vec::with_capacity(self.inputs.len() + results.len());
         for ((input, dims), t) in op.inputs.iter().zip(rule.inputs.iter()).zip(self.inputs) {
-            let compute = |t: &Tensor| match input.dtype {
-                _ if is_stored => t.dtype(),
-                DTypeRule::Generic(g) => self.computed(self.dtypes[usize::from(g)]),
-                _ => t.dtype().compute(),
+            let of = |t: &Tensor| {
+                let compute = if is_stored { t.dtype() } else { Call::computed(t, input.dtype, compute) };
+                CellOperand::new(shapes, t, compute, dims.batch, dims.core.len(), input.core, false)
             };
-            let of =
-                |t: &Tensor| CellOperand::new(shapes, t, compute(t), dims.batch, dims.core.len(), input.core, false);
             operands.push(t.map(of));
         }
         for ((output, dims), t) in op.outputs.iter().zip(rule.outputs.iter()).zip(results) {
             let of = |t: &Tensor| {
-                let compute = match output.dtype {
-                    DTypeRule::Generic(_) => self.computed(t.dtype()),
-                    _ => t.dtype().compute(),
-                };
+                let compute = Call::computed(t, output.dtype, compute);
                 let of = CellOperand::new(shapes, t, compute, dims.batch, dims.core.len(), output.core, true);
                 match (output.role, output.dtype) {
                     (Role::Mutates(_), DTypeRule::Fixed(DType::Bool)) => of.of_bools().of_changed(),
