@@ -2,13 +2,16 @@
 //!
 //! Integers wrap and never panic. Floats follow the special cases of the Array API and, where it defines none, NumPy.
 
+mod bits;
+
+use self::bits::bit_functions;
 #[cfg(feature = "engine")]
 use crate::code::Number;
 use crate::math::binary::{Binary, Word};
 use crate::math::{double, single};
+use crate::number::Truth;
 use crate::number::scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, sigmoid_and_slope};
 use crate::number::special;
-use crate::number::{BitFunction, Truth};
 
 impl Mask for bool {
     #[inline(always)]
@@ -258,38 +261,6 @@ fn differ<M: Mask>(a: M, b: M) -> M {
     (a | b) & !(a & b)
 }
 
-/// Division of the bits of floats, for which no CPU has an instruction for vectors.
-trait Division {
-    fn quotient(self, other: Self) -> Self;
-    fn rest(self, other: Self) -> Self;
-}
-
-macro_rules! division {
-    ($($t:ident)*) => {$(
-        impl Division for $t {
-            #[inline(always)]
-            fn quotient(self, other: Self) -> Self {
-                $t::from_bits(self.to_bits().checked_div(other.to_bits()).unwrap_or(0))
-            }
-            #[inline(always)]
-            fn rest(self, other: Self) -> Self {
-                $t::from_bits(self.to_bits().checked_rem(other.to_bits()).unwrap_or(0))
-            }
-        }
-    )*};
-}
-division!(f32 f64);
-
-#[cfg(feature = "engine")]
-impl<N: crate::code::Format> Division for Number<N> {
-    fn quotient(self, _: Self) -> Self {
-        self.refused()
-    }
-    fn rest(self, _: Self) -> Self {
-        self.refused()
-    }
-}
-
 /// The algebra of floats. `$t` is `$native`, or a number of a machine form that stands for it: all methods are functions of a
 /// [`Binary`].
 macro_rules! float {
@@ -436,53 +407,7 @@ macro_rules! float {
             fn epsilon() -> Self {
                 Binary::of($native::EPSILON)
             }
-            #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
-                Binary::from_bits(Word::of(bits as $word))
-            }
-            #[inline(always)]
-            fn bits(function: BitFunction, a: Self, b: Self) -> Self {
-                const HALF: u32 = $word::BITS / 2;
-                const SIZE: $native = (1u64 << HALF) as $native;
-                // The numbers from this one on, up to twice as many, have no fraction.
-                const WHOLE: $native = (1u64 << ($native::MANTISSA_DIGITS - 1)) as $native;
-                let word = |bits: $word| <Self as Binary>::Bits::of(bits);
-                let (x, y, low) = (Binary::to_bits(a), Binary::to_bits(b), word($word::MAX >> HALF));
-                let halves = |x: <Self as Binary>::Bits| (x >> HALF, x & low);
-                let shifted = |shifted| {
-                    <<Self as Binary>::Bits as Word>::select(Word::less(y, word($word::BITS as $word)), shifted, word(0))
-                };
-                let count = y & word($word::BITS as $word - 1);
-                Binary::from_bits(match function {
-                    BitFunction::And => x & y,
-                    BitFunction::Or => x | y,
-                    BitFunction::Xor => x ^ y,
-                    BitFunction::Add => x.wrapping_add(y),
-                    BitFunction::Subtract => x.wrapping_sub(y),
-                    BitFunction::Multiply => {
-                        let ((x1, x0), (y1, y0)) = (halves(x), halves(y));
-                        (x0 * y0).wrapping_add((x1 * y0).wrapping_add(x0 * y1) << HALF)
-                    }
-                    BitFunction::Divide => return a.quotient(b),
-                    BitFunction::Remainder => return a.rest(b),
-                    BitFunction::ShiftLeft => shifted(x.shifted_left(count)),
-                    BitFunction::ShiftRight => shifted(x.shifted_right(count)),
-                    BitFunction::OfNumber => {
-                        let (least, most): (Self, Self) = (Binary::of(-(SIZE * SIZE / 2.0)), Binary::of(SIZE * SIZE));
-                        let is_held = Binary::less_equal(least, a) & Binary::less(a, most);
-                        let whole: Self = Binary::select(is_held, Binary::trunc(a), Binary::of(0.0));
-                        let high = Binary::floor(whole * (1.0 / SIZE));
-                        let rest = whole - high * SIZE;
-                        let high = Binary::to_bits(high + 1.5 * WHOLE) << HALF;
-                        high | (Binary::to_bits(rest + WHOLE) & low)
-                    }
-                    BitFunction::ToNumber => {
-                        let number = |half| <Self as Binary>::from_bits(half | word(WHOLE.to_bits())) - WHOLE;
-                        let (high, low) = halves(x);
-                        return number(high) * SIZE + number(low);
-                    }
-                })
-            }
+            bit_functions! { $native $word }
             methods! {
                 isfinite(self) -> Self::Mask { Binary::less(Binary::abs(self), Binary::of($native::INFINITY)) }
                 rsqrt(self) -> Self { Self::one() / Binary::sqrt(self) }
@@ -490,8 +415,6 @@ macro_rules! float {
                 atan2(self, other: Self) -> Self { $math::atan2(self, other) }
                 hypot(self, other: Self) -> Self { $math::hypot(self, other) }
                 logaddexp(self, other: Self) -> Self { $math::logaddexp(self, other) }
-                bits_equal(self, other: Self) -> Self::Mask { Word::equal(Binary::to_bits(self), Binary::to_bits(other)) }
-                bits_less(self, other: Self) -> Self::Mask { Word::less(Binary::to_bits(self), Binary::to_bits(other)) }
                 copysign(self, sign: Self) -> Self { Binary::copysign(self, sign) }
                 fmod(self, other: Self) -> Self { self % other }
                 mul_add(self, b: Self, c: Self) -> Self { Binary::mul_add(self, b, c) }

@@ -460,37 +460,6 @@ pub trait Machine: Element<Mask = bool> + Default + PartialEq + Send + Sync + st
     }
 }
 
-/// A number that arrays are filled with: an element, or a `usize`.
-#[doc(hidden)]
-pub trait Filled {
-    /// 0.
-    fn zero() -> Self;
-    /// 1.
-    fn one() -> Self;
-}
-
-impl<T: Element> Filled for T {
-    #[inline(always)]
-    fn zero() -> Self {
-        T::zero()
-    }
-    #[inline(always)]
-    fn one() -> Self {
-        T::one()
-    }
-}
-
-impl Filled for usize {
-    #[inline(always)]
-    fn zero() -> Self {
-        0
-    }
-    #[inline(always)]
-    fn one() -> Self {
-        1
-    }
-}
-
 /// Converts a constant to `T`. A literal in a body becomes a call of this function.
 #[inline(always)]
 pub fn lit<T: Element>(value: impl Into<Const>) -> T {

@@ -101,34 +101,15 @@ impl Instruction {
     /// Whether it takes longer than loading its value from memory: all but arithmetic and comparisons.
     pub(super) fn is_dear(&self) -> bool {
         use Primitive::{
-            Add, Bfloat16, BitsAdd, BitsAnd, BitsOr, BitsShiftLeft, BitsShiftRight, BitsSubtract, BitsXor, Chain, Conj,
-            Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square, Subtract,
+            Add, Bfloat16, Chain, Conj, Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square,
+            Subtract,
         };
-        const CHEAP: [Primitive; 21] = [
-            Add,
-            Bfloat16,
-            BitsAdd,
-            BitsAnd,
-            BitsOr,
-            BitsShiftLeft,
-            BitsShiftRight,
-            BitsSubtract,
-            BitsXor,
-            Chain,
-            Conj,
-            Divide,
-            Float16,
-            Maximum,
-            Minimum,
-            MulAdd,
-            Multiply,
-            Negative,
-            Recip,
-            Square,
+        const CHEAP: [Primitive; 14] = [
+            Add, Bfloat16, Chain, Conj, Divide, Float16, Maximum, Minimum, MulAdd, Multiply, Negative, Recip, Square,
             Subtract,
         ];
         match self {
-            Instruction::Apply(p, _) => !p.is_test() && !CHEAP.contains(p),
+            Instruction::Apply(p, _) => !p.is_test() && !p.is_of_bits() && !CHEAP.contains(p),
             Instruction::Powi(..) | Instruction::Polygamma(..) | Instruction::Reduce(..) | Instruction::Row(..) => true,
             _ => false,
         }
