@@ -14,7 +14,7 @@ import minitensor as mt
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
 from c_plugin import library, loaded  # noqa: E402
-from test_plugin_library_programs import ALONE, writing  # noqa: E402
+from test_plugin_library_programs import ALONE, MAGNITUDE, writing  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("exports_quickly", "no_plugins_stay", "registered")
 
@@ -254,12 +254,6 @@ def test_rows_of_integers_are_computed_in_64_bits(dtype, path):
     x = mt.Tensor(np.random.default_rng(3).integers(0, 100, (3, 200)).astype(dtype))
     for axis in (-1, 0):
         expect_same(path, lambda x, axis=axis: op(x, axis=axis), [x], rtol=0, atol=0)
-
-
-MAGNITUDE = (
-    '{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["bits", 9223372036854775807], ["bits_and", 0, 1]], '
-    '"outputs": [["out", 2]]}'
-)
 
 
 def test_bits_of_floats_have_no_function_in_onnx(path):

@@ -19,11 +19,17 @@ __all__ = [
     "Role",
     "Shapes",
     "define",
+    "is_of_bits",
 ]
 
 
 #: The functions of programs whose last operand is an integer, not the position of a node.
 INTEGER_FUNCTIONS = ("powi", "polygamma", "shift")
+
+
+def is_of_bits(function: str) -> bool:
+    """Whether a function of programs takes or returns the bits of floats."""
+    return "bits" in function.split("_")
 
 
 class Input(NamedTuple):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .._definitions import INTEGER_FUNCTIONS
+from .._definitions import INTEGER_FUNCTIONS, is_of_bits
 from .._minitensor import _program
 from . import shapes
 from .definition import Definition
@@ -145,7 +145,7 @@ class Program(NamedTuple):
             return None
         program = json.loads(found.pop("program"))
         # PyTorch has no such functions of the bits of floats either.
-        if any(name in _MISSING or "bits" in name.split("_") for name, *_ in program["nodes"]):
+        if any(name in _MISSING or is_of_bits(name) for name, *_ in program["nodes"]):
             return None
         return Program(program["nodes"], [at for _, at in program["outputs"]], **found)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import TensorProto, helper
 
-from ..._definitions import INTEGER_FUNCTIONS
+from ..._definitions import INTEGER_FUNCTIONS, is_of_bits
 from ..._minitensor import _program
 from . import dtypes, reductions
 from .builder import Builder, Value
@@ -70,7 +70,7 @@ def call_program(call: Call) -> list[Value] | None:
     dtype = dtypes.in_full_precision(call.computed_dtype())
     if dtype.startswith("complex"):
         raise call.error("ONNX has no arithmetic of complex numbers", "compute with real and imaginary parts")
-    if any("bits" in name.split("_") for name, *_ in program.nodes):
+    if any(is_of_bits(name) for name, *_ in program.nodes):
         raise call.error(
             "ONNX has no functions of the bits of floats", "avoid the op, or compute its result outside of the model"
         )
