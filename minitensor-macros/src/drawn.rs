@@ -10,6 +10,7 @@ use syn::{Attribute, Expr, FnArg, Ident, ItemFn, Meta, Pat, Type};
 use crate::ast::{Arity, Elem, Op, Slot, spelling, text};
 use crate::composite;
 use crate::diag::{Diag, messages};
+use crate::dtype::Bound;
 use crate::hygiene::quote;
 use crate::parse::clause::starts_clause;
 use crate::parse::{Clauses, option};
@@ -73,12 +74,14 @@ impl Drawn {
             match variables.iter().find(|(name, _)| *name == spelling(&arg.ty)) {
                 None => diag.error(&arg.ty, &messages::DRAWN_TYPE, &[&word, &spelling(&arg.ty)]),
                 Some((_, bound))
-                    if bound.ends_with("Row")
+                    if Bound::named(bound).is_some_and(|bound| bound.is_of_rows())
                         && first.parse_args::<Expr>().is_ok_and(|axis| spelling(&axis) == "-1") =>
                 {
                     diag.error(first, &messages::POSITION_IN_ROW, &[]);
                 }
-                Some((name, bound)) if word != "position" && bound != "Float" && bound != "Row" => {
+                Some((name, bound))
+                    if word != "position" && !Bound::named(bound).is_some_and(|bound| bound.is_of_floats()) =>
+                {
                     diag.error(&arg.ty, &messages::DRAWN_FLOAT, &[name, bound, name]);
                 }
                 Some(_) => {}

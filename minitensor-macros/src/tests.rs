@@ -1,4 +1,4 @@
-//! Tests of what the macro expands to, and of what it knows.
+//! Tests of the expansion, and of the tables of the macro.
 
 mod bodies;
 mod snapshots;

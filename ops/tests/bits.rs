@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use minitensor::kernels::program::Program;
 use minitensor::kernels::simd::{detected, levels, set_level};
 use minitensor::prelude::*;
-use minitensor::{OpRef, op::Value};
 use minitensor_ops as _;
 
 /// The inverse square root of Quake III Arena (1999), with one step of Newton's method.
@@ -96,12 +95,6 @@ fn at_each_level(test: impl Fn() -> Result<()>) -> Result<()> {
     results.into_iter().collect()
 }
 
-fn call(op: &OpRef, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-    let args: Vec<Value<'_>> = inputs.iter().map(|t| (*t).into()).collect();
-    let (inputs, attrs) = minitensor::op::bind(op, &args, &[])?;
-    Ok(minitensor::dispatch(op, &inputs, &attrs)?.into_vec())
-}
-
 /// Numbers of all kinds: small and large integers, subnormal ones, infinities and NaN.
 fn numbers() -> Vec<f64> {
     let mut all = vec![
@@ -170,7 +163,7 @@ macro_rules! agree {
                 }
                 Ok(())
             };
-            let results = call(&functions::op(), &[&x, &y])?;
+            let results = <[Tensor; 8]>::from(functions::call(&x, &y)?);
             check("and", &results[0], of(&|a, b| a & b))?;
             check("or", &results[1], of(&|a, b| a | b))?;
             check("xor", &results[2], of(&|a, b| a ^ b))?;
@@ -179,7 +172,7 @@ macro_rules! agree {
             check("product", &results[5], of(&$word::wrapping_mul))?;
             check("quotient", &results[6], of(&|a, b| a.checked_div(b).unwrap_or(0)))?;
             check("rest", &results[7], of(&|a, b| a.checked_rem(b).unwrap_or(0)))?;
-            let results = call(&others::op(), &[&x, &y])?;
+            let results = <[Tensor; 8]>::from(others::call(&x, &y)?);
             let whole = |y: $t| match y {
                 y if y >= 0.0 && y < $word::MAX as $t => y as $word,
                 y if y < 0.0 && y >= $signed::MIN as $t => y as $signed as $word,
@@ -228,7 +221,7 @@ fn known_algorithms_work() -> Result<()> {
 fn rows_have_bits() -> Result<()> {
     at_each_level(|| {
         let x = Tensor::from_vec(vec![0.75f32, 3.0, 12.0, -100.0, 1.0, 0.1], [2, 3])?;
-        let results = call(&of_rows::op(), &[&x])?;
+        let results = <[Tensor; 2]>::from(of_rows::call(&x)?);
         assert_eq!(results[1].to_vec::<f32>()?, [3.0, 6.0]);
         assert_eq!(results[0].to_vec::<f32>()?, [0.09375, 0.375, 1.5, -1.5625, 0.015625, 0.1 / 64.0]);
         Ok(())

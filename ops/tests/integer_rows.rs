@@ -1,7 +1,6 @@
 //! Rows of integers against loops over Rust's integers, and against checksums that others computed.
 
 use minitensor::prelude::*;
-use minitensor::{DType, op::Value};
 use minitensor_ops as _;
 
 /// Adler-32 (RFC 1950): the sum of the bytes, and the sum of those sums, both modulo 65521.
@@ -42,12 +41,6 @@ fn numbers<R: IntRow>(x: R, by: R, at: R::Index) -> (R, R, R, R, R::Mask, R::Ind
     (x.sum(), x.prod(), x.max(), x ^ by, above, x.argmax().to_index(), x.at(at), x.cummin(), R::all(x & 1 == 0))
 }
 
-fn call(op: &minitensor::OpRef, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-    let args: Vec<Value<'_>> = inputs.iter().map(|t| (*t).into()).collect();
-    let (inputs, attrs) = minitensor::op::bind(op, &args, &[])?;
-    Ok(minitensor::dispatch(op, &inputs, &attrs)?.into_vec())
-}
-
 fn error(result: Result<impl Sized>) -> String {
     result.err().map_or_else(String::new, |e| e.to_string())
 }
@@ -86,7 +79,7 @@ fn rows_are_those_of_loops_for_every_dtype_length_and_layout() -> Result<()> {
             let (by_t, at_t) =
                 (Tensor::from_vec(by.clone(), [rows])?.cast(dtype)?, Tensor::from_vec(at.clone(), [rows])?);
             for x in [x.cast(dtype)?, across.cast(dtype)?.permute_view(&[1, 0])?] {
-                let results = call(&numbers::op(), &[&x, &by_t, &at_t])?;
+                let results = numbers::call(&x, &by_t, &at_t)?;
                 let wrapped = |values: Vec<i64>, shape: &[usize]| -> Result<Vec<i64>> {
                     Tensor::from_vec(values, shape.to_vec())?.cast(dtype)?.cast(DType::I64)?.to_vec()
                 };
@@ -123,7 +116,7 @@ fn positions_in_long_rows_of_small_integers_are_exact() -> Result<()> {
     let x: Vec<u8> = (0..n).map(|i| if i == 69_000 { 200 } else { (i % 100) as u8 }).collect();
     let of = Tensor::from_vec(x, [n])?;
     let (by, at) = (Tensor::from_vec(vec![0u8], [])?, Tensor::from_vec(vec![69_000_i64], [])?);
-    let results = call(&numbers::op(), &[&of, &by, &at])?;
+    let results = numbers::call(&of, &by, &at)?;
     assert_eq!((results[5].to_vec::<i64>()?, results[6].to_vec::<u8>()?), (vec![69_000], vec![200]));
     Ok(())
 }
@@ -132,13 +125,13 @@ fn positions_in_long_rows_of_small_integers_are_exact() -> Result<()> {
 fn the_whole_range_of_64_bits_is_exact() -> Result<()> {
     let x = Tensor::from_vec(vec![u64::MAX, 1 << 63, 3, 0], [4])?;
     let (by, at) = (Tensor::from_vec(vec![1u64 << 63], [])?, Tensor::from_vec(vec![1i64], [])?);
-    let results = call(&numbers::op(), &[&x, &by, &at])?;
+    let results = numbers::call(&x, &by, &at)?;
     assert_eq!(results[2].to_vec::<u64>()?, [u64::MAX]);
     assert_eq!(results[4].to_vec::<bool>()?, [true, false, false, false]);
     assert_eq!(results[7].to_vec::<u64>()?, [u64::MAX, 1 << 63, 3, 0]);
     let x = Tensor::from_vec(vec![0, i64::MIN, i64::MAX, (1 << 53) + 1], [4])?;
     let (by, at) = (Tensor::from_vec(vec![0_i64], [])?, Tensor::from_vec(vec![3_i64], [])?);
-    let results = call(&numbers::op(), &[&x, &by, &at])?;
+    let results = numbers::call(&x, &by, &at)?;
     assert_eq!(results[2].to_vec::<i64>()?, [i64::MAX]);
     assert_eq!(results[6].to_vec::<i64>()?, [(1 << 53) + 1]);
     assert_eq!(results[7].to_vec::<i64>()?, [0, i64::MIN, i64::MIN, i64::MIN]);
@@ -158,7 +151,7 @@ fn functions_of_the_whole_row_take_integers() -> Result<()> {
 fn an_empty_row_of_integers_has_no_extreme() -> Result<()> {
     let (x, by) = (Tensor::from_vec(Vec::<i32>::new(), [2, 0])?, Tensor::from_vec(vec![1_i32, 2], [2])?);
     let at = Tensor::from_vec(vec![0_i64, 0], [2])?;
-    let message = error(call(&numbers::op(), &[&x, &by, &at]));
+    let message = error(numbers::call(&x, &by, &at));
     assert!(
         message.contains(
             "'top' is an integer that depends on the largest or smallest element of a row, but the rows are empty"
@@ -170,7 +163,7 @@ fn an_empty_row_of_integers_has_no_extreme() -> Result<()> {
     fn top<R: IntRow>(x: R) -> (R, R::Mask, R) {
         (x.max(), R::any(x > 3), x.sum())
     }
-    let message = error(call(&top::op(), &[&x]));
+    let message = error(top::call(&x));
     assert!(
         message.contains("'top' is an integer that depends on the largest or smallest element of a row"),
         "{message}"
@@ -180,7 +173,7 @@ fn an_empty_row_of_integers_has_no_extreme() -> Result<()> {
     fn any<R: IntRow>(x: R) -> (R::Mask, R) {
         (R::any(x > 3), x.sum())
     }
-    let results = call(&any::op(), &[&x])?;
+    let results = <[Tensor; 2]>::from(any::call(&x)?);
     assert_eq!((results[0].to_vec::<bool>()?, results[1].to_vec::<i32>()?), (vec![false; 2], vec![0; 2]));
     Ok(())
 }

@@ -37,7 +37,7 @@ fn the_passes_of_a_row_body_are_counted() {
         (quote!((if flag { x * 2.0 } else { x }) * x.logsumexp()), "2usize", "(2usize, 2usize)"),
         (quote!(helper(x)), "8usize", "(0usize, 3usize)"),
         (quote!(if R::any(x > 1.0) { R::zero() } else { x.prod() }), "6usize", "(1usize, 1usize)"),
-        // Assignments replace what is known of a name.
+        // An assignment changes the passes of a name.
         (
             quote!({
                 let mut z = x;
@@ -88,7 +88,7 @@ fn the_passes_of_a_row_body_are_counted() {
             "2usize",
             "(2usize, 2usize)",
         ),
-        // What is made of attributes is known.
+        // A value that is made of attributes needs no pass.
         (
             quote!({
                 let plain = !flag;
@@ -136,7 +136,7 @@ fn the_passes_of_a_row_body_are_counted() {
             "2usize",
             "(1usize, 1usize)",
         ),
-        // What a closure is called with isn't seen.
+        // The arguments of a closure are not known.
         (quote!(x + y.map_or(R::zero(), |v| v.mean())), "8usize", "(0usize, 3usize)"),
     ] {
         let name = body.to_string();

@@ -9,14 +9,14 @@ use super::Lowering;
 use super::expression::is_integer;
 use crate::ast::Elem;
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
-use crate::body::{Certain, ValueKind, fraction, mentions};
+use crate::body::{Certain, ValueKind, mentions};
 
 /// The kind of each item of an iterator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     One(ValueKind),
-    /// An integer of Rust.
-    Integer,
+    /// A number of Rust.
+    Number,
     Pair(Box<Item>, Box<Item>),
 }
 
@@ -25,7 +25,7 @@ impl Item {
     fn element(&self) -> Option<Option<usize>> {
         match self {
             Item::One(ValueKind::Data(variable)) => Some(*variable),
-            Item::One(_) | Item::Integer => None,
+            Item::One(_) | Item::Number => None,
             Item::Pair(first, second) => first.element().or_else(|| second.element()),
         }
     }
@@ -165,11 +165,8 @@ impl Lowering<'_> {
             Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.items(&inner.expr),
             Expr::MethodCall(call) => self.items_of_call(call),
             Expr::Range(range) => {
-                let ends: Vec<_> = [&range.start, &range.end].into_iter().flatten().collect();
-                match ends.iter().all(|end| self.is_number(end) && fraction(end).is_none() && !is_float(end)) {
-                    true => Item::Integer,
-                    false => UNKNOWN,
-                }
+                let are_numbers = [&range.start, &range.end].into_iter().flatten().all(|end| self.is_number(end));
+                if are_numbers { Item::Number } else { UNKNOWN }
             }
             Expr::Array(array) if array.elems.iter().all(is_float) => Item::One(ValueKind::Float),
             _ => UNKNOWN,
@@ -184,7 +181,7 @@ impl Lowering<'_> {
                 Item::One(ValueKind::Many(variable))
             }
             (name @ ("enumerate" | "indexed_iter" | "indexed_iter_mut"), items) => {
-                let at = if name == "enumerate" { Item::Integer } else { UNKNOWN };
+                let at = if name == "enumerate" { Item::Number } else { UNKNOWN };
                 Item::Pair(Box::new(at), Box::new(items))
             }
             ("zip", items) if call.args.len() == 1 => Item::Pair(Box::new(items), Box::new(self.items(&call.args[0]))),
@@ -202,7 +199,7 @@ impl Lowering<'_> {
                 _ => self.bind_item(&typed.pat, item),
             },
             (Pat::Ident(name), Item::One(kind)) => self.scopes.bind(&name.ident, *kind),
-            (Pat::Ident(name), Item::Integer) => {
+            (Pat::Ident(name), Item::Number) => {
                 self.scopes.bind(&name.ident, ValueKind::Static);
                 self.scopes.know(&name.ident, Some(Certain::NUMBER));
             }

@@ -14,12 +14,18 @@ use crate::body::methods::{
 };
 use crate::body::{Certain, certain};
 use crate::diag::{Message, error, messages};
+use crate::dtype::Bound;
 use minitensor_schema::message::counted;
 
 /// Macros that show values, and those that test them.
 const SHOWING: &[&str] = &["println", "print", "eprintln", "eprint", "dbg", "format", "write", "writeln", "panic"];
 const TESTING: &[&str] =
     &["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "matches"];
+
+/// Whether the bound with this name is one of rows.
+fn is_of_rows(bound: &str) -> bool {
+    Bound::named(bound).is_some_and(|bound| bound.is_of_rows())
+}
 
 /// Whether bits, which are integers, lack a method. `of_rows`: whether rows have it.
 fn lacks_method(name: &str, of_rows: bool) -> bool {
@@ -174,7 +180,7 @@ impl Lowering<'_> {
             return self.report(at, &messages::NOT_OF_INTEGERS, &[&what, &self.variable_name(variable), &instead]);
         }
         let is_row = self.head.generics[variable].bound.is_of_rows();
-        let shown: Vec<_> = enough.iter().filter(|b| is_row == b.ends_with("Row")).map(|b| format!("`{b}`")).collect();
+        let shown: Vec<_> = enough.iter().filter(|b| is_row == is_of_rows(b)).map(|b| format!("`{b}`")).collect();
         let name = self.variable_name(variable);
         self.report(at, &messages::WEAK_BOUND, &[&what, &name, &name, &shown.join(" or "), &has, &instead])
     }

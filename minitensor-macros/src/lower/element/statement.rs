@@ -102,9 +102,9 @@ impl Lowering<'_> {
             value = ValueKind::Many(Some(i));
         }
         let known = known.or(self.known_mask(id, value));
-        let is_integer = self.head.is_machine() && value == ValueKind::Static && self.is_number(&init.expr);
         let value = self.promote(id, &mut init.expr, value);
-        let known = if is_integer && value == ValueKind::Static { Some(Certain::NUMBER) } else { known };
+        let is_number = self.head.is_machine() && value == ValueKind::Static && self.is_number(&init.expr);
+        let known = if is_number { Some(Certain::NUMBER) } else { known };
         self.scopes.bind_pattern(&local.pat, value, Some(id));
         self.know(&local.pat, known);
     }
