@@ -52,6 +52,25 @@ const BODIES: &[(&str, Body)] = &[
     ("sort", |x, a| x.sort() * a),
     ("take", |x, a| x.take(a.argsort()) * a),
     ("put", |x, a| x.put(a.abs().floor()).square() + a),
+    ("scan of a maximum", |x, a| Symbol::scan(x, |before, x| before.maximum(x)) * a),
+    ("scan with other values", |x, a| {
+        let is_small = a.less(lit(0.3));
+        Symbol::scan(x.tanh(), |before, x| Symbol::select(is_small, before * a, before / lit(2)) + x.position() * x)
+    }),
+    ("scan of one row", |x, _| Symbol::scan(x, |before, next| before * x + next)),
+    ("scan of two rows", |x, a| {
+        let (sum, product) = Symbol::scan((x, a), |(sum, product), (x, a)| (sum * a + x.sin(), product * a + sum));
+        sum * product.tanh()
+    }),
+    ("scan of which one result is used", |x, a| {
+        let (_, y) = Symbol::scan((a, x), |(m, y), (a, x)| (m * a, m * y + a * x));
+        y
+    }),
+    ("scan of a scan", |x, a| {
+        Symbol::scan(Symbol::scan(x, |before, x| before * a + x), |before, x| before.cos() + x).square()
+    }),
+    ("step without the value before", |x, a| Symbol::scan(x, |_, x| x * a)),
+    ("step without the element", |x, a| Symbol::scan(x, |before, _| before * a)),
     ("reductions beside functions", |x, a| (x.sort() - x.mean()).cumsum() / (x.recurrence(a).square().sum() + lit(1))),
 ];
 
@@ -101,6 +120,24 @@ fn programs_with_functions_of_rows_are_the_same_after_json() {
         (r#"["shift", 0, 1e10]"#, "node 1 has an operand of 'shift' that is not an integer"),
         (r#"["shift", 0]"#, "node 1 calls 'shift' of arity 1, which does not exist"),
         (r#"["take", 0]"#, "node 1 calls 'take' of arity 1, which does not exist"),
+        (r#"["scan", 0]"#, "node 1 calls 'scan' of arity 1, which does not exist"),
+        (r#"["scan", {}, 0, 0]"#, "node 1 has an invalid step of a scan: 'nodes' is missing"),
+        (
+            r#"["scan", {"inputs": ["h", "x"], "uniforms": [], "nodes": [["input", 0]], "outputs": [["h", 3]]}, 0, 0]"#,
+            "node 1 has an invalid step of a scan: output 'h' refers to node 3, but the number of nodes is 1",
+        ),
+        (
+            r#"["scan", {"inputs": ["h", "x"], "uniforms": [], "nodes": [["input", 0]], "outputs": [["h", 0]]}, 1, 0]"#,
+            "node 1 has an invalid step of a scan: it must take the result before and the element of each row, and return one number for each",
+        ),
+        (
+            r#"["scan", {"inputs": ["h", "x"], "uniforms": [], "nodes": [["input", 0], ["sum", 0]], "outputs": [["h", 1]]}, 0, 0]"#,
+            "node 1 has an invalid step of a scan: it uses a function of rows, but computes single elements",
+        ),
+        (
+            r#"["scan", {"inputs": ["h", "x"], "uniforms": [], "nodes": [["input", 0], ["truthy", 0]], "outputs": [["h", 1]]}, 0, 0]"#,
+            "node 1 has an invalid step of a scan: it returns a truth value, expected a number",
+        ),
     ] {
         let text =
             format!(r#"{{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], {node}], "outputs": [["y", 1]]}}"#);

@@ -4,7 +4,7 @@
 //! the gradient then have the form of compiled passes. Otherwise one sweep in reverse order computes all ([`reverse`](super::reverse)).
 
 use super::symbol::use_plain_products;
-use super::{Id, Instruction, Program, ScalarValue, Symbol};
+use super::{Id, Instruction, Program, Scan, ScalarValue, Symbol};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real, lit};
 use crate::row::{RealRow, Reduction, RowFunction};
@@ -19,7 +19,7 @@ pub enum Variable {
 }
 
 /// The function that a node computes.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum NodeKind {
     Reduction(Reduction),
     Function(RowFunction),
@@ -48,6 +48,11 @@ impl RowNode {
         }
     }
 
+    /// The scan, if it is one.
+    pub fn scan(&self) -> Option<&Scan> {
+        if let NodeKind::Function(RowFunction::Scan(scan)) = &self.kind { Some(scan) } else { None }
+    }
+
     /// Whether each element of the result has a cotangent of its own.
     fn is_running(&self) -> bool {
         if let NodeKind::Reduction(reduction) = self.kind { reduction.is_running() } else { true }
@@ -55,7 +60,7 @@ impl RowNode {
 
     /// The cotangents of the arguments, if that of the result is `d` for each element.
     pub fn pulled(&self, d: Symbol) -> Vec<Symbol> {
-        let NodeKind::Function(function) = self.kind else { return vec![d] };
+        let NodeKind::Function(function) = &self.kind else { return vec![d] };
         match (function, &self.arguments[..]) {
             (RowFunction::Shift(places), _) => vec![d.shift(places.saturating_neg())],
             (RowFunction::Reverse, _) => vec![d.reverse()],
@@ -139,13 +144,13 @@ impl Program {
         for (at, instruction) in self.instructions.iter().enumerate() {
             let (kind, arguments) = match instruction {
                 Instruction::Reduce(reduction, id) => (NodeKind::Reduction(*reduction), std::slice::from_ref(id)),
-                Instruction::Row(function, ids) => (NodeKind::Function(*function), &ids[..]),
+                Instruction::Row(function, ids) => (NodeKind::Function(function.clone()), &ids[..]),
                 _ => continue,
             };
             let arguments = arguments.iter().map(|id| values[id.at()].number()).collect::<Option<_>>()?;
             nodes.push(RowNode { kind, at, arguments, result: values[at].number()? });
         }
-        if nodes.len() > MOST_FORWARDS {
+        if nodes.len() > MOST_FORWARDS || nodes.iter().any(|node| node.scan().is_some()) {
             let outputs = self.outputs.iter().zip(cotangents).zip(gives);
             return self.swept(&values, &nodes, outputs.map(|(((_, id), d), along)| (*id, *d, *along)), wrt);
         }

@@ -98,6 +98,14 @@ impl Instruction {
         }
     }
 
+    /// Whether it is a constant.
+    pub(super) fn is_constant(&self) -> bool {
+        matches!(
+            self,
+            Instruction::Constant(_) | Instruction::Bits(_) | Instruction::Epsilon | Instruction::Truth(_)
+        )
+    }
+
     /// Whether it takes longer than loading its value from memory: all but arithmetic and comparisons.
     pub(super) fn is_dear(&self) -> bool {
         use Primitive::{
@@ -165,7 +173,7 @@ impl Instruction {
             Instruction::Reduce(reduction, x) => ScalarValue::Number(number(x)?.apply_reduction(*reduction)?),
             Instruction::Row(f, x) => {
                 let x = x.iter().map(number).collect::<Option<SmallVec<[T; 2]>>>()?;
-                ScalarValue::Number(T::apply_row_function(*f, &x)?)
+                ScalarValue::Number(T::apply_row_function(f, &x)?)
             }
             Instruction::Position => ScalarValue::Number(T::apply_position()?),
             Instruction::Count => ScalarValue::Number(T::apply_count()?),
@@ -254,8 +262,9 @@ impl Instruction {
                 Written::As(*x)
             }
             Instruction::Row(RowFunction::Shift(0), x) => Written::As(x[0]),
-            // They are linear, and a tangent of 0 contributes 0.
-            Instruction::Row(function, x) if is(&x[0], 0) && *function != RowFunction::Argsort => Written::As(x[0]),
+            // The others are linear, and a tangent of 0 contributes 0.
+            Instruction::Row(RowFunction::Argsort | RowFunction::Scan(_), _) => Written::Itself,
+            Instruction::Row(_, x) if is(&x[0], 0) => Written::As(x[0]),
             Instruction::Row(RowFunction::Reverse, x) => match &instructions[x[0].at()] {
                 Instruction::Row(RowFunction::Reverse, inner) => Written::As(inner[0]),
                 _ => Written::Itself,

@@ -2,11 +2,11 @@
 //!
 //! `{"inputs": ["x"], "uniforms": [], "nodes": [["input", 0], ["sigmoid", 0], ["multiply", 0, 1]], "outputs": [["out",
 //! 2]]}`: the nodes are the instructions. A node is an array: the name of a function, and its operands. A number that
-//! JSON does not support is a string.
+//! JSON does not support is a string. A scan has the program of its step, and which of its results the node is, before its operands.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Id, Instruction, Malformed, Program};
+use super::{Id, Instruction, Malformed, Program, Scan};
 use crate::number::scalar::Const;
 use crate::row::{Reduction, RowFunction};
 
@@ -19,9 +19,13 @@ fn malformed<T>(fault: impl Into<String>) -> Result<T> {
 impl Program {
     /// The program as JSON.
     pub fn to_json(&self) -> String {
+        self.as_json().to_string()
+    }
+
+    fn as_json(&self) -> Json {
         let nodes: Vec<Json> = self.instructions.iter().map(write).collect();
         let outputs: Vec<Json> = self.outputs.iter().map(|(name, id)| json!([name, id.0])).collect();
-        json!({"inputs": self.inputs, "uniforms": self.uniforms, "nodes": nodes, "outputs": outputs}).to_string()
+        json!({"inputs": self.inputs, "uniforms": self.uniforms, "nodes": nodes, "outputs": outputs})
     }
 
     /// Parses a program from any source. The result is either a [valid](Program::verify) program, or an error that names
@@ -35,18 +39,23 @@ impl Program {
     /// assert_eq!(error.to_string(), "invalid program: node 1 uses node 1, which doesn't precede it");
     /// ```
     pub fn from_json(text: &str) -> Result<Program> {
-        let json: Json = serde_json::from_str(text).or_else(|e| malformed(e.to_string()))?;
+        let program = Program::of_json(&serde_json::from_str(text).or_else(|e| malformed(e.to_string()))?)?;
+        program.verify()?;
+        Ok(program)
+    }
+
+    fn of_json(json: &Json) -> Result<Program> {
         let Json::Object(fields) = json else { return malformed("the JSON is not an object") };
         if let Some(unknown) = fields.keys().find(|k| !["inputs", "uniforms", "nodes", "outputs"].contains(&k.as_str()))
         {
             return malformed(format!("unknown field '{unknown}'"));
         }
         let mut instructions = Vec::new();
-        for (at, node) in list(&fields, "nodes")?.iter().enumerate() {
+        for (at, node) in list(fields, "nodes")?.iter().enumerate() {
             instructions.push(read(node).or_else(|fault| malformed(format!("node {at} {fault}")))?);
         }
         let mut outputs = Vec::new();
-        for (at, output) in list(&fields, "outputs")?.iter().enumerate() {
+        for (at, output) in list(fields, "outputs")?.iter().enumerate() {
             match output.as_array().map(Vec::as_slice) {
                 Some([Json::String(name), id]) if position(id).is_some() => {
                     outputs.push((name.clone(), Id(position(id).unwrap_or_default())));
@@ -54,10 +63,7 @@ impl Program {
                 _ => return malformed(format!("output {at} is not an array of a name and the index of a node")),
             }
         }
-        let program =
-            Program { inputs: names(&fields, "inputs")?, uniforms: names(&fields, "uniforms")?, instructions, outputs };
-        program.verify()?;
-        Ok(program)
+        Ok(Program { inputs: names(fields, "inputs")?, uniforms: names(fields, "uniforms")?, instructions, outputs })
     }
 }
 
@@ -110,6 +116,9 @@ fn write(node: &Instruction) -> Json {
         Instruction::Row(RowFunction::Shift(places), x) => json!(["shift", x[0].0, places]),
         Instruction::Row(function, x) => {
             let mut node = vec![json!(function.name())];
+            if let RowFunction::Scan(scan) = function {
+                node.extend([scan.step().as_json(), json!(scan.output)]);
+            }
             node.extend(x.iter().map(|id| json!(id.0)));
             Json::Array(node)
         }
@@ -146,6 +155,12 @@ fn read(json: &Json) -> std::result::Result<Instruction, String> {
         ("count", []) => Instruction::Count,
         ("detach", [x]) => Instruction::Detach(id(x)?),
         ("shift", [x, places]) => Instruction::Row(RowFunction::Shift(whole(places)?), [id(x)?].into_iter().collect()),
+        ("scan", [step, output, x @ ..]) => {
+            let step = Program::of_json(step).map_err(|fault| format!("has an invalid step of a scan: {}", fault.0))?;
+            let output = position(output).ok_or("has an index of a result of a scan that is not an integer")?;
+            let operands = x.iter().map(id).collect::<std::result::Result<_, _>>()?;
+            Instruction::Row(RowFunction::Scan(Scan::new(step, output as usize)), operands)
+        }
         (function, x) => match (Program::primitive(function), Reduction::named(function), x) {
             (Some(p), ..) => Instruction::Apply(p, x.iter().map(id).collect::<std::result::Result<_, _>>()?),
             (_, Some(reduction), [x]) => Instruction::Reduce(reduction, id(x)?),

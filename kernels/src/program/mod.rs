@@ -33,6 +33,7 @@ mod routines;
 mod row_plan;
 #[cfg(feature = "engine")]
 mod rows;
+mod scan;
 #[cfg(feature = "engine")]
 mod side_by_side;
 mod simplify;
@@ -61,6 +62,7 @@ pub use primitive::Tile;
 pub use primitive::{Algebra, Primitive, Scalar, ScalarValue};
 #[cfg(feature = "engine")]
 pub use row_plan::RowPlan;
+pub use scan::Scan;
 pub use simplify::make_ready;
 pub use split::{Part, Split};
 #[cfg(feature = "engine")]

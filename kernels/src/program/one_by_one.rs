@@ -8,11 +8,12 @@ use super::Tile;
 use super::at_once::Way;
 use super::buffers::{Buffers, Places};
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
-use super::stages::{Part, Slot, Stage, Stages, Sums};
+use super::stages::{OfRows, Part, Slot, Stage, Stages, Sums};
 use super::tile::Shared;
 use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
+use crate::row::{RowFunction};
 use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, add_rest, reduced};
 use crate::runtime::stop::filled;
 use crate::runtime::threads::{few_chunks, parallel_for};
@@ -455,8 +456,7 @@ impl<T: Tile + Computed> Run<'_, T> {
     /// # Safety
     /// As for [`RowPlan::run`].
     unsafe fn apply(&self, stage: &Stage) {
-        for (function, from, to) in &stage.functions {
-            let (to, _) = self.rows_of(*to);
+        for OfRows { function, from, to } in &stage.functions {
             for row in 0..self.rows {
                 let elements = |slot: &Slot| {
                     let (data, step) = self.rows_of(*slot);
@@ -464,9 +464,16 @@ impl<T: Tile + Computed> Run<'_, T> {
                     unsafe { std::slice::from_raw_parts(data.wrapping_offset(row as isize * step).cast::<T>(), self.n) }
                 };
                 let from: SmallVec<[&[T]; 2]> = from.iter().map(elements).collect();
-                // SAFETY: the result is in a buffer of its own, which has room for the rows.
-                let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>().add(row * self.n), self.n) };
-                function.apply(&from, to);
+                let result = |slot: &Slot| {
+                    let (data, _) = self.rows_of(*slot);
+                    // SAFETY: the result is in a buffer of its own, which has room for the rows.
+                    unsafe { std::slice::from_raw_parts_mut(data.cast::<T>().add(row * self.n), self.n) }
+                };
+                let mut to: SmallVec<[&mut [T]; 1]> = to.iter().map(result).collect();
+                match function {
+                    RowFunction::Scan(scan) => scan.run(self.n, 1, &from, &mut to),
+                    function => function.apply(&from, to[0]),
+                }
             }
         }
     }

@@ -252,7 +252,7 @@ pub trait Scalar: Element {
         None
     }
     /// A function of whole rows; `None` if the type has no rows.
-    fn apply_row_function(_: RowFunction, _: &[Self]) -> Option<Self> {
+    fn apply_row_function(_: &RowFunction, _: &[Self]) -> Option<Self> {
         None
     }
     /// The position in the row; `None` if the type has no rows.

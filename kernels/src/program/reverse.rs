@@ -4,7 +4,7 @@ use super::gradient::{NodeKind, RowNode};
 use super::{Id, Instruction, Primitive, Program, ScalarValue, Symbol, ValueType, Variable};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real};
-use crate::row::{RealRow, Reduction};
+use crate::row::{RealRow, Reduction, RowFunction};
 
 /// The cotangent of a value, as far as it is known.
 #[derive(Clone, Copy, Default)]
@@ -70,6 +70,28 @@ impl Program {
                 Instruction::Reduce(..) | Instruction::Row(..) => nodes.next(),
                 _ => None,
             };
+            if let Instruction::Row(RowFunction::Scan(scan), x) = instruction {
+                // The uses of all results are behind the first of them, which pulls all back.
+                let output_of = |other: &Instruction| match other {
+                    Instruction::Row(RowFunction::Scan(other), y) if x == y && other.is_beside(scan) => Some(other.output),
+                    _ => None,
+                };
+                let all = self.instructions.iter().enumerate().filter_map(|(at, other)| Some((at, output_of(other)?)));
+                let mut cotangents = vec![None; scan.states()];
+                let mut first = at;
+                for (other, output) in all {
+                    first = first.min(other);
+                    cotangents[output] = adjoints[other].total(true);
+                }
+                if first == at && cotangents.iter().any(Option::is_some) {
+                    let operands = x.iter().map(|id| values[id.at()].number()).collect::<Option<Vec<_>>>()?;
+                    let d: Vec<Symbol> = cotangents.into_iter().map(|d| d.unwrap_or_else(Symbol::zero)).collect();
+                    for (id, term) in x.iter().zip(scan.pulled(&operands, &d)?) {
+                        adjoints[id.at()].add(true, term);
+                    }
+                }
+                continue;
+            }
             let Some(d) = adjoints[at].total(varies[at]) else { continue };
             let operands = instruction.operands();
             match (instruction, node) {

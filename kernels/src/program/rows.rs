@@ -149,7 +149,7 @@ impl Program {
                 }
                 Instruction::Row(function, operands) => {
                     let row = |id: &Id| values.iter().map(|at| at[id.at()].number()).collect::<Option<Vec<_>>>();
-                    Some(rearranged(*function, &operands.iter().map(row).collect::<Option<Vec<_>>>()?))
+                    Some(rearranged(function, &operands.iter().map(row).collect::<Option<Vec<_>>>()?)?)
                 }
                 Instruction::Count => Some(vec![T::constant(Const::Float(n as f64)); n]),
                 _ => None,
@@ -183,8 +183,9 @@ fn reduced<T: Real>(reduction: Reduction, mut row: Vec<T>) -> Vec<T> {
     row
 }
 
-/// The result of a function of rows, by its definition. It compares positions as numbers, since `T` may have no integers.
-fn rearranged<T: Real>(function: RowFunction, x: &[Vec<T>]) -> Vec<T> {
+/// The result of a function of rows, by its definition. It compares positions as numbers, since `T` may have no integers. `None` if `T` lacks
+/// a primitive of a step.
+fn rearranged<T: Scalar + Real>(function: &RowFunction, x: &[Vec<T>]) -> Option<Vec<T>> {
     let n = x[0].len();
     let one_if = |mask: T::Mask| T::select(mask, T::one(), T::zero());
     let scanned = |step: &dyn Fn(usize, T) -> T| {
@@ -192,9 +193,19 @@ fn rearranged<T: Real>(function: RowFunction, x: &[Vec<T>]) -> Vec<T> {
         (0..n).for_each(|i| result.push(if i == 0 { x[0][0] } else { step(i, result[i - 1]) }));
         result
     };
-    match (function, x) {
+    Some(match (function, x) {
+        (RowFunction::Scan(scan), x) => {
+            let mut result: Vec<T> = Vec::with_capacity(n);
+            let mut before: Vec<T> = Vec::new();
+            for i in 0..n {
+                let operands: Vec<T> = x.iter().map(|x| x[i]).collect();
+                before = if i == 0 { operands[..scan.states()].to_vec() } else { scan.at(&before, &operands)? };
+                result.push(before[scan.output]);
+            }
+            result
+        }
         (RowFunction::Shift(places), [x]) => {
-            let from = |i: usize| i64::try_from(i).ok()?.checked_sub(places)?.try_into().ok();
+            let from = |i: usize| i64::try_from(i).ok()?.checked_sub(*places)?.try_into().ok();
             (0..n).map(|i| from(i).and_then(|at: usize| x.get(at).copied()).unwrap_or_else(T::zero)).collect()
         }
         (RowFunction::Reverse, [x]) => x.iter().rev().copied().collect(),
@@ -228,5 +239,5 @@ fn rearranged<T: Real>(function: RowFunction, x: &[Vec<T>]) -> Vec<T> {
             (0..n).map(sum).collect()
         }
         _ => unreachable!("a program has the right number of operands"),
-    }
+    })
 }

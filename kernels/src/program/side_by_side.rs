@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 
 use super::Tile;
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
-use super::stages::{Slot, Stage, Stages};
+use super::stages::{OfRows, Slot, Stage, Stages};
 use crate::memory::Line;
 use crate::number::Truth;
 use crate::number::scalar::Const;
 use crate::reduce::rows::{LANES, RUN, SECTION};
+use crate::row::{RowFunction};
 use crate::row::{Computed, Reduction, Rows, Sections, by_kind};
 use crate::runtime::simd::clones;
 use crate::runtime::stop::vec_for;
@@ -145,9 +146,13 @@ impl<T: Tile + Computed> Run<'_, T> {
             for (reduction, from, to) in stage.reductions.iter().filter(|(reduction, ..)| reduction.is_running()) {
                 reduction.accumulate_side_by_side(n, rows, all(from), all_mut(to));
             }
-            for (function, from, to) in &stage.functions {
+            for OfRows { function, from, to } in &stage.functions {
                 let from: SmallVec<[&[T]; 2]> = from.iter().map(all).collect();
-                function.apply_side_by_side(n, rows, &from, all_mut(to));
+                let mut to: SmallVec<[&mut [T]; 1]> = to.iter().map(all_mut).collect();
+                match function {
+                    RowFunction::Scan(scan) => scan.run(n, rows, &from, &mut to),
+                    function => function.apply_side_by_side(n, rows, &from, to[0]),
+                }
             }
         }
     }

@@ -90,8 +90,8 @@ pub(super) struct Stage {
     pub elements: Option<Part>,
     /// The reductions, with their arguments and results.
     pub reductions: Vec<(Reduction, Slot, Slot)>,
-    /// The functions of whole rows, with their arguments and results.
-    pub functions: Vec<(RowFunction, SmallVec<[Slot; 2]>, Slot)>,
+    /// The functions of whole rows.
+    pub functions: Vec<OfRows>,
     /// Computes the elements of a row and reduces them at the same time.
     pub sums: Option<Sums>,
 }
@@ -114,7 +114,25 @@ impl Stage {
 
     /// Whether a function takes the rows of a slot.
     fn takes_row(&self, slot: Slot) -> bool {
-        self.functions.iter().any(|(_, from, _)| from.contains(&slot))
+        self.functions.iter().any(|function| function.from.contains(&slot))
+    }
+}
+
+/// A function of whole rows in a stage, with its arguments and results. Only a scan has several results.
+#[derive(Debug)]
+pub(super) struct OfRows {
+    pub function: RowFunction,
+    pub from: SmallVec<[Slot; 2]>,
+    pub to: SmallVec<[Slot; 1]>,
+}
+
+impl OfRows {
+    /// Whether both are computed at the same time, because they are results of one scan.
+    fn is_beside(&self, function: &RowFunction, from: &[Slot]) -> bool {
+        match (&self.function, function) {
+            (RowFunction::Scan(a), RowFunction::Scan(b)) => self.from[..] == *from && a.is_beside(b),
+            _ => false,
+        }
     }
 }
 
@@ -212,9 +230,20 @@ impl Stages {
                 stage.reductions.push((*reduction, from, to));
             }
             let functions = split.functions_of(level + 1);
-            for (_, function, arguments) in &functions {
-                let from = arguments.iter().map(|id| split.row_of(*id, &mut roots)).collect();
-                stage.functions.push((*function, from, split.new_array()));
+            let mut results_of_functions = Vec::with_capacity(functions.len());
+            for (id, function, arguments) in functions {
+                let from: SmallVec<[Slot; 2]> = arguments.iter().map(|id| split.row_of(*id, &mut roots)).collect();
+                let (output, count) = match &function {
+                    RowFunction::Scan(scan) => (scan.output, scan.states()),
+                    _ => (0, 1),
+                };
+                let known = stage.functions.iter().position(|known| known.is_beside(&function, &from));
+                let at = known.unwrap_or(stage.functions.len());
+                if known.is_none() {
+                    let to = (0..count).map(|_| split.new_array()).collect();
+                    stage.functions.push(OfRows { function, from, to });
+                }
+                results_of_functions.push((id, stage.functions[at].to[output]));
             }
             let outputs = program.outputs.iter().enumerate().filter(|(k, _)| is_last && gives[*k]);
             roots.extend(outputs.map(|(k, (_, id))| (*id, Slot::Output(k))));
@@ -226,8 +255,8 @@ impl Stages {
             for ((id, ..), (.., to)) in reductions.iter().zip(&stage.reductions) {
                 split.slots[id.at()] = Some(*to);
             }
-            for ((id, ..), (.., to)) in functions.iter().zip(&stage.functions) {
-                split.slots[id.at()] = Some(*to);
+            for (id, to) in results_of_functions {
+                split.slots[id.at()] = Some(to);
             }
             all.push(stage);
         }
@@ -262,7 +291,7 @@ fn lasts(stages: &[Stage], slot: Slot) -> bool {
     let of_rows = |stage: &Stage| {
         let is_running = |(r, from, to): &(Reduction, Slot, Slot)| r.is_running() && (*from == slot || *to == slot);
         stage.takes_row(slot)
-            || stage.functions.iter().any(|(.., to)| *to == slot)
+            || stage.functions.iter().any(|function| function.to.contains(&slot))
             || stage.reductions.iter().any(is_running)
     };
     let is_computed = |stage: &Stage| stage.elements.as_ref().is_some_and(|part| part.outputs.contains(&slot));

@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use super::instruction::{Id, Instruction, Written};
 use super::primitive::{Primitive, Scalar, ScalarValue};
+use super::scan::scan;
 use crate::number::BitFunction;
 use crate::number::scalar::{Const, Element, Field, Float, Int, Mask, Num, Real, sigmoid_and_slope};
-use crate::row::{IntRow, RealRow, Reduction, Row, RowFunction};
+use crate::row::{IntRow, RealRow, Reduction, Row, RowFunction, Together};
 
 /// A number of a program that is being recorded. A body that runs with symbols records its program.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,8 @@ struct Recorded {
     most: Option<usize>,
     /// Whether the [product rule](Num::times) has plain products.
     has_plain_products: bool,
+    /// The number of parameters of steps.
+    parameters: u32,
 }
 
 /// The payload of an unwinding recording that has too many instructions.
@@ -76,6 +79,23 @@ pub(super) fn push(instruction: Instruction) -> Id {
         std::panic::resume_unwind(Box::new(TooLong));
     }
     id
+}
+
+/// New parameters of a step of a scan: inputs that no program has.
+pub(super) fn parameters(count: usize) -> Vec<Symbol> {
+    let next = || {
+        WRITTEN.with_borrow_mut(|all| {
+            let recorded = all.last_mut().expect("symbols are used within Program::write");
+            recorded.parameters += 1;
+            Instruction::Input(u32::MAX - recorded.parameters)
+        })
+    };
+    (0..count).map(|_| Symbol(push(next()))).collect()
+}
+
+/// The instructions that have been recorded.
+pub(super) fn recorded() -> Vec<Instruction> {
+    WRITTEN.with_borrow(|all| all.last().map(|recorded| recorded.instructions.clone())).unwrap_or_default()
 }
 
 impl Recorded {
@@ -322,8 +342,8 @@ impl Scalar for Symbol {
     fn apply_reduction(self, reduction: Reduction) -> Option<Self> {
         Some(self.reduce(reduction))
     }
-    fn apply_row_function(function: RowFunction, x: &[Self]) -> Option<Self> {
-        Some(Symbol(push(Instruction::Row(function, x.iter().map(|s| s.0).collect()))))
+    fn apply_row_function(function: &RowFunction, x: &[Self]) -> Option<Self> {
+        Some(Symbol(push(Instruction::Row(function.clone(), x.iter().map(|s| s.0).collect()))))
     }
     fn apply_position() -> Option<Self> {
         Some(Symbol(push(Instruction::Position)))
@@ -346,6 +366,10 @@ impl RealRow for Symbol {
     }
     fn of_row<const N: usize>(function: RowFunction, rows: [Self; N]) -> Self {
         Symbol(push(Instruction::Row(function, rows.iter().map(|s| s.0).collect())))
+    }
+    fn scan<X: Together<Self>>(rows: X, step: impl FnOnce(X, X) -> X) -> X {
+        let step = |before: &[Symbol], next: &[Symbol]| step(X::from_rows(before), X::from_rows(next)).into_rows();
+        X::from_rows(&scan(&rows.into_rows(), step))
     }
     fn count(self) -> Self {
         Symbol(push(Instruction::Count))

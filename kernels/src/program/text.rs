@@ -89,14 +89,43 @@ impl fmt::Display for Program {
 impl Program {
     /// Names and their expressions: steps that are used more than once, then outputs.
     pub(super) fn lines(&self, style: &dyn Style) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
+        let inputs: Vec<_> = self.inputs.iter().map(|name| (style.name(name), Tight::Atom)).collect();
+        let outputs = self.spell_all(style, &inputs, &mut lines);
+        let names = self.outputs.iter().map(|(name, _)| style.name(name));
+        lines.extend(names.zip(outputs).map(|(name, (expression, _))| (name, expression)));
+        lines
+    }
+
+    /// The expressions of the outputs, for those of the inputs.
+    fn spell_all(
+        &self,
+        style: &dyn Style,
+        inputs: &[(String, Tight)],
+        lines: &mut Vec<(String, String)>,
+    ) -> Vec<(String, Tight)> {
         let mut uses = vec![0; self.instructions.len()];
         self.instructions
             .iter()
             .for_each(|instruction| instruction.operands().iter().for_each(|(id, _)| uses[id.at()] += 1));
-        let mut lines = Vec::new();
         let mut spelled: Vec<(String, Tight)> = Vec::with_capacity(self.instructions.len());
         for (instruction, uses) in self.instructions.iter().zip(uses) {
-            let expression = self.spell(style, instruction, &spelled);
+            let expression = match instruction {
+                Instruction::Input(k) => inputs[*k as usize].clone(),
+                Instruction::Row(RowFunction::Scan(scan), x) => {
+                    // `h` is the result before.
+                    let states = scan.step().outputs.len();
+                    let state = |k: usize| if states == 1 { "h".to_owned() } else { format!("h{k}") };
+                    let before = (0..states).map(|k| (style.name(&state(k)), Tight::Atom));
+                    let operands = x.iter().map(|id| spelled[id.at()].clone());
+                    let mut results = scan.step().spell_all(style, &before.chain(operands).collect::<Vec<_>>(), lines);
+                    if states > 1 {
+                        results.push((style.constant(Const::Int(scan.output as i128)), Tight::Atom));
+                    }
+                    style.call("scan", &results)
+                }
+                _ => self.spell(style, instruction, &spelled),
+            };
             let is_leaf = instruction.operands().is_empty();
             spelled.push(if (uses > 1 && !is_leaf) || expression.0.len() > LONG {
                 let name = style.step(lines.len());
@@ -106,15 +135,14 @@ impl Program {
                 expression
             });
         }
-        lines.extend(self.outputs.iter().map(|(name, id)| (style.name(name), spelled[id.at()].0.clone())));
-        lines
+        self.outputs.iter().map(|(_, id)| spelled[id.at()].clone()).collect()
     }
 
     fn spell(&self, style: &dyn Style, instruction: &Instruction, spelled: &[(String, Tight)]) -> (String, Tight) {
         let at = |id: &Id| spelled[id.at()].clone();
         let whole = |n: i128| (style.constant(Const::Int(n)), Tight::Atom);
         match instruction {
-            Instruction::Input(k) => (style.name(&self.inputs[*k as usize]), Tight::Atom),
+            Instruction::Input(_) => unreachable!("inputs have expressions"),
             Instruction::Uniform(k) => (style.name(&self.uniforms[*k as usize]), Tight::Atom),
             Instruction::Constant(c) => {
                 let spelling = style.constant(*c);

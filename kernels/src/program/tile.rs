@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::plan::Place;
 use super::{Instruction, Malformed, Plan, Program, Tile, ValueType};
+use crate::row::RowFunction;
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
@@ -117,6 +118,7 @@ impl Program {
             Instruction::Polygamma(_, order) => T::one().apply_polygamma(*order).is_some(),
             Instruction::Epsilon => T::apply_epsilon().is_some(),
             Instruction::Bits(bits) => T::apply_bits(*bits).is_some(),
+            Instruction::Row(RowFunction::Scan(scan), _) => T::HAS_ROWS && scan.runs_at::<T>(),
             Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count => T::HAS_ROWS,
             _ => true,
         })

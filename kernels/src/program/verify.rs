@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Instruction, Program, ValueType};
+use crate::row::RowFunction;
 
 /// The maximum number of instructions in a program. In the worst case, other algorithms take quadratic time.
 const MOST: usize = 1 << 14;
@@ -57,6 +58,9 @@ impl Program {
                 Instruction::Apply(p, x) if x.len() != p.arity() => {
                     let (name, arity, given) = (p.name(), p.arity(), x.len());
                     return malformed(format!("has a wrong number of operands: '{name}' takes {arity}, got {given}"));
+                }
+                Instruction::Row(RowFunction::Scan(scan), x) if x.len() == scan.arity() => {
+                    scan.verify().or_else(|fault| malformed(format!("has an invalid step of a scan: {}", fault.0)))?;
                 }
                 Instruction::Row(f, x) if x.len() != f.arity() => {
                     let (name, arity, given) = (f.name(), f.arity(), x.len());

@@ -6,12 +6,13 @@ use super::{Computed, Reduction};
 use crate::indexing::sort::sort;
 #[cfg(feature = "engine")]
 use crate::number::scalar::lit;
+use crate::program::Scan;
 #[cfg(feature = "engine")]
 use crate::runtime::stop::{Stop, filled};
 
-/// A function of one or two rows whose result is a row. An element of the result depends on several elements of a row. Programs have
+/// A function of rows whose result is a row. An element of the result depends on several elements of a row. Programs have
 /// these functions; the compiled passes of a body do not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum RowFunction {
     /// `shift(x)`: the element of `x` at this distance before; 0 outside of the row.
     Shift(i64),
@@ -27,10 +28,12 @@ pub enum RowFunction {
     Take,
     /// `put(x, index)`: the sum of the elements of `x` whose `index` is this position.
     Put,
+    /// `scan(x, …)`: a result of `hᵢ = step(hᵢ₋₁, xᵢ)`, and `h₀ = x₀`.
+    Scan(Scan),
 }
 
 impl RowFunction {
-    /// All functions with their names and the number of their operands. `shift` is by one place.
+    /// All functions but scans, with their names and the number of their operands. `shift` is by one place.
     pub const ALL: [(RowFunction, &'static str, usize); 7] = [
         (RowFunction::Shift(1), "shift", 1),
         (RowFunction::Reverse, "reverse", 1),
@@ -41,22 +44,26 @@ impl RowFunction {
         (RowFunction::Put, "put", 2),
     ];
 
-    fn entry(self) -> (RowFunction, &'static str, usize) {
-        let is_same = |other: RowFunction| std::mem::discriminant(&other) == std::mem::discriminant(&self);
-        RowFunction::ALL.into_iter().find(|(other, ..)| is_same(*other)).expect("the table has all functions")
+    fn entry(&self) -> (&'static str, usize) {
+        if let RowFunction::Scan(scan) = self {
+            return ("scan", scan.arity());
+        }
+        let is_same = |other: &RowFunction| std::mem::discriminant(other) == std::mem::discriminant(self);
+        let found = RowFunction::ALL.into_iter().find(|(other, ..)| is_same(other));
+        found.map(|(_, name, arity)| (name, arity)).expect("the table has all functions")
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
-        self.entry().1
+    pub fn name(&self) -> &'static str {
+        self.entry().0
     }
 
     /// The number of its operands.
-    pub fn arity(self) -> usize {
-        self.entry().2
+    pub fn arity(&self) -> usize {
+        self.entry().1
     }
 
-    /// The function with this name. `places` is the distance of a shift, which the others do not have.
+    /// The function of the table with this name. `places` is the distance of a shift, which the others do not have.
     pub fn named(name: &str, places: Option<i64>) -> Option<RowFunction> {
         let (function, ..) = RowFunction::ALL.into_iter().find(|(_, word, _)| *word == name)?;
         match (function, places) {
@@ -66,11 +73,11 @@ impl RowFunction {
         }
     }
 
-    /// Computes the result for rows of one length.
+    /// Computes the result for rows of one length, unless it is a scan.
     #[cfg(feature = "engine")]
-    pub(crate) fn apply<T: Computed>(self, x: &[&[T]], out: &mut [T]) {
+    pub(crate) fn apply<T: Computed>(&self, x: &[&[T]], out: &mut [T]) {
         match (self, x) {
-            (RowFunction::Shift(places), [x]) => shift(x, places, out),
+            (RowFunction::Shift(places), [x]) => shift(x, *places, out),
             (RowFunction::Reverse, [x]) => out.iter_mut().zip(x.iter().rev()).for_each(|(out, x)| *out = *x),
             (RowFunction::Cummax, [x]) => cummax(x, out),
             (RowFunction::Recurrence, [x, a]) => recurrence(x, a, out),

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 use super::body::{ComputedFloat, KEPT, MOST_REDUCTIONS};
 use super::scope::Scope;
 use super::sweep::LANES;
-use super::{RealRow, Reduction, Row, RowFunction};
+use super::{RealRow, Reduction, Row, RowFunction, Together};
 use crate::number::scalar::{Const, Element, Field, Float, Mask, Num, Real, sigmoid_and_slope};
 use crate::number::{BitFunction, Dual};
 
@@ -155,6 +155,10 @@ impl<'s, T: ComputedFloat, const P: usize> RealRow for Lane<'s, T, P> {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]
+    fn scan<X: Together<Self>>(_: X, _: impl FnOnce(X, X) -> X) -> X {
+        const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
+    }
+    #[inline(always)]
     fn to_index(self) -> i64 {
         // An error for each body that calls it.
         const { assert!(size_of::<T>() == 0, "a precompiled body cannot return positions; remove the clause `precompiled`") };
@@ -193,6 +197,10 @@ impl<'s, T: ComputedFloat, const P: usize> RealRow for Dual<Lane<'s, T, P>> {
     }
     #[inline(always)]
     fn of_row<const N: usize>(_: RowFunction, _: [Self; N]) -> Self {
+        const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
+    }
+    #[inline(always)]
+    fn scan<X: Together<Self>>(_: X, _: impl FnOnce(X, X) -> X) -> X {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]

@@ -29,12 +29,14 @@ mod scope;
 mod side_by_side;
 mod structure;
 mod sweep;
+mod together;
 
 pub use body::{Body, Computed, ComputedFloat, MOST_LEVELS, MOST_REDUCTIONS, OutOfRange, RowError, Rows};
 pub use forward::forward;
 pub use function::RowFunction;
 pub use gradient::{Cotangents, vjp};
 pub use lane::{Lane, LaneMask};
+pub use together::Together;
 #[cfg(feature = "engine")]
 pub(crate) use {
     accumulators::{Accumulators, add_rest},
@@ -197,6 +199,29 @@ pub trait RealRow: Real {
     fn reverse_recurrence(self, coefficients: Self) -> Self {
         self.reverse().recurrence(coefficients.reverse()).reverse()
     }
+    /// The results of `step` from the first element on: `hᵢ = step(hᵢ₋₁, xᵢ)`, and `h₀ = x₀`. Several rows that a step needs together are a tuple.
+    /// The step takes and returns single elements. It may use other values of the body: those of the element at `i`. Precompiled bodies do not
+    /// have it.
+    ///
+    /// ```
+    /// use minitensor_kernels::{Float, Row};
+    ///
+    /// /// `yᵢ = (1 - a) yᵢ₋₁ + a xᵢ`: exponential smoothing.
+    /// fn smooth<R: Row>(x: R, a: R) -> R {
+    ///     R::scan(x, |before, x| before + a * (x - before))
+    /// }
+    ///
+    /// /// The running mean and the sum of squared distances from it, by Welford's method.
+    /// fn moments<R: Row>(x: R) -> (R, R) {
+    ///     let (n, mean, m2) = R::scan((R::one(), x, R::zero()), |(n, mean, m2), (_, x, _)| {
+    ///         let (count, distance) = (n + R::one(), x - mean);
+    ///         let next = mean + distance / count;
+    ///         (count, next, m2 + distance * (x - next))
+    ///     });
+    ///     (mean, m2 / n)
+    /// }
+    /// ```
+    fn scan<X: Together<Self>>(rows: X, step: impl FnOnce(X, X) -> X) -> X;
     /// The product of all elements up to this one. Its gradient is correct even if elements are 0.
     #[inline(always)]
     fn cumprod(self) -> Self {

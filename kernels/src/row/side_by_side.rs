@@ -15,7 +15,7 @@ impl Reduction {
 
 impl RowFunction {
     /// Like [`apply`](RowFunction::apply), for rows of `n` elements.
-    pub(crate) fn apply_side_by_side<T: Computed>(self, n: usize, rows: usize, x: &[&[T]], out: &mut [T]) {
+    pub(crate) fn apply_side_by_side<T: Computed>(&self, n: usize, rows: usize, x: &[&[T]], out: &mut [T]) {
         match (self, x) {
             // A shift by a number of places is one by whole positions in memory.
             (RowFunction::Shift(places), [x]) => {

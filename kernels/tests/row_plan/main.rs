@@ -40,7 +40,7 @@ fn a_plan_computes_its_program() {
     for seed in 0..400 {
         let mut random = Random(seed + 1000);
         let (n, rows) = SIZES[random.below(SIZES.len())];
-        let (program, gives) = random_program(seed, n, 22);
+        let (program, gives) = random_program(seed, n, 24);
         outputs::<f32>((&program, &gives), (n, rows), &mut random);
         let (inputs, uniforms, outputs) = outputs::<f64>((&program, &gives), (n, rows), &mut random);
         for row in 0..rows {

@@ -54,7 +54,7 @@ pub fn random_program(seed: u64, n: usize, kinds: usize) -> (Program, Vec<bool>)
         for _ in 0..random.below(24) + 3 {
             let ((a, along), (b, other)) = (all[random.below(all.len())], all[random.below(all.len())]);
             let (c, third) = all[random.below(all.len())];
-            all.push(match random.below(if n <= MOST_COMPARED { kinds } else { kinds.min(19) }) {
+            let next = match random.below(if n <= MOST_COMPARED { kinds } else { kinds.min(21) }) {
                 0 => (a + b, along || other),
                 1 => (a - b, along || other),
                 2 => (a * b.tanh(), along || other),
@@ -74,10 +74,19 @@ pub fn random_program(seed: u64, n: usize, kinds: usize) -> (Program, Vec<bool>)
                 16 => (a.cummax(), true),
                 17 => (a.tanh().recurrence(b.tanh()), true),
                 18 => (a.tanh().reverse_recurrence(b.sigmoid()), true),
-                19 => (a.sort(), true),
-                20 => (a.take(b.argsort()), true),
+                19 => (Symbol::scan(a.tanh(), |h, x| h * lit(0.5) + (h * b).sin() * x), true),
+                20 => {
+                    let (h, g) = Symbol::scan((a.tanh(), b.tanh()), |(h, g), (x, y)| {
+                        (Symbol::select(c.less(h), g, h * x), g * lit(0.5) + y * h.cos())
+                    });
+                    all.push((h, true));
+                    (g, true)
+                }
+                21 => (a.sort(), true),
+                22 => (a.take(b.argsort()), true),
                 _ => (a.put((b.sigmoid() * lit(5)).floor()), true),
-            });
+            };
+            all.push(next);
         }
         let count = random.below(3) + 1;
         let chosen: Vec<(Symbol, bool)> = (0..count).map(|_| all[all.len() - 1 - random.below(4)]).collect();

@@ -104,7 +104,7 @@ impl<'a> Split<'a> {
     /// The functions of whole rows of a level, with their arguments.
     pub fn functions_of(&self, level: usize) -> Vec<(Id, RowFunction, SmallVec<[Id; 3]>)> {
         let function = |id: Id| match &self.program.instructions[id.at()] {
-            Instruction::Row(function, arguments) => Some((id, *function, arguments.clone())),
+            Instruction::Row(function, arguments) => Some((id, function.clone(), arguments.clone())),
             _ => None,
         };
         self.of_level(level).into_iter().filter_map(function).collect()
