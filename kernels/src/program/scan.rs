@@ -64,7 +64,7 @@ impl Scan {
     }
 
     /// The number of rows `x`, and of results.
-    pub(super) fn states(&self) -> usize {
+    pub fn states(&self) -> usize {
         self.step().outputs.len()
     }
 

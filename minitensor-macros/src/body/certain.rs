@@ -117,6 +117,7 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
             let i = head.generics.iter().position(|g| g.ident == variable.ident)?;
             match name.ident.to_string().as_str() {
                 "any" | "all" => Some(Certain::Mask(i)),
+                "scan" => call.args.first().and_then(of),
                 name if head.is_complex(i) && COMPLEX_ITEMS.contains(&name) => Some(Certain::Element(i)),
                 name => result(name, i),
             }

@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprAssign, ExprBinary, Pat, Stmt};
 
 use super::is_compound;
-use super::methods::{ROW_FUNCTIONS, ROW_METHODS, renamed, returns_element};
+use super::methods::{ROW_FUNCTIONS, ROW_METHODS, is_scan, renamed, returns_element};
 use crate::ast::{Op, text};
 
 /// The number of values of an expression.
@@ -141,6 +141,7 @@ impl Walk {
                     _ => condition.join(then).join(otherwise),
                 }
             }
+            Expr::Call(call) if is_scan(&call.func) => Extent::Row,
             Expr::MethodCall(call) => {
                 let (name, given) = (call.method.to_string(), call.args.len());
                 let values = self.expr(&call.receiver).join(self.all(&call.args));

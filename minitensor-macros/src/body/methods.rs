@@ -1,5 +1,7 @@
 //! The methods of elements, as far as the macro knows them.
 
+use syn::Expr;
+
 /// The methods that return elements, by the trait that has them.
 pub const METHODS: &[(&str, &[&str])] = &[
     ("Element", &["zero", "one", "select", "constant"]),
@@ -125,6 +127,13 @@ pub const ROW_FUNCTIONS: &[&str] = &[
     "put",
 ];
 
+/// Whether a function scans rows: `R::scan`.
+pub fn is_scan(function: &Expr) -> bool {
+    let Expr::Path(path) = function else { return false };
+    let segments = &path.path.segments;
+    segments.len() == 2 && segments[1].ident == "scan"
+}
+
 /// The methods that return two elements.
 pub const PAIRS: &[(&str, &[&str])] = &[("Field", &["sin_cos", "sigmoid_and_slope"])];
 
@@ -240,6 +249,7 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     ("wrapping_sub", "write `x - y`, which wraps for integers"),
     ("wrapping_mul", "write `x * y`, which wraps for integers"),
     ("checked_div", "write `x / y`; a division by 0 is an infinity or NaN"),
+    ("scan", "write `R::scan(x, |before, x| …)` in a row op"),
     ("into", "an element keeps its dtype; convert the tensor with another op"),
     // NumPy and PyTorch.
     ("absolute", "write `abs`"),

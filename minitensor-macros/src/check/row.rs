@@ -1,13 +1,13 @@
 //! The rules for row bodies.
 
 use minitensor_schema::grammar::{Dim, DimKind, NamedDims};
-use syn::ExprMethodCall;
+use syn::{ExprCall, ExprMethodCall};
 use syn::visit::{self, Visit};
 
 use crate::ast::{Arity, Elem, Input, Level, Op, spelling, text};
 use crate::body::extent;
 use crate::body::levels::{self, MOST_LEVELS, MOST_REDUCTIONS};
-use crate::body::methods::ROW_FUNCTIONS;
+use crate::body::methods::{ROW_FUNCTIONS, is_scan};
 use crate::diag::{Diag, messages};
 
 /// The rules also hold for cell bodies with a program of rows. All rows must have one length, which a required input determines. Every output must have batch dimensions.
@@ -119,6 +119,12 @@ fn functions(op: &Op, diag: &mut Diag) {
                 self.0.error(&call.method, &messages::PRECOMPILED_FUNCTION, &[&call.method]);
             }
             visit::visit_expr_method_call(self, call);
+        }
+        fn visit_expr_call(&mut self, call: &'a ExprCall) {
+            if is_scan(&call.func) {
+                self.0.error(&call.func, &messages::PRECOMPILED_FUNCTION, &[&"scan"]);
+            }
+            visit::visit_expr_call(self, call);
         }
     }
     if op.level == Level::Row {

@@ -9,6 +9,7 @@ mod lists;
 mod loops;
 mod machine;
 mod operand;
+mod scan;
 mod statement;
 
 pub use operand::shown;

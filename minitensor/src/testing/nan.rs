@@ -55,7 +55,7 @@ fn in_rows(op: &OpRef, rule: &CoreShapes, sample: &Sample, program: &Program) ->
             Instruction::Uniform(k) => uniforms.get(*k as usize) == Some(&i),
             _ => false,
         };
-        if !is_in_a_result(program, reads) {
+        if !is_in_a_result(program, &reads) {
             continue;
         }
         propagates(op, &sample, i, &base, None)?;
@@ -104,13 +104,14 @@ fn asks_for_nan(program: &Program) -> bool {
     program.instructions().iter().any(|instruction| match instruction {
         Instruction::Apply(Primitive::Isnan | Primitive::Isfinite, _) => true,
         Instruction::Apply(Primitive::Equal, x) => x[0] == x[1],
+        Instruction::Row(RowFunction::Scan(scan), _) => asks_for_nan(scan.step()),
         _ => false,
     })
 }
 
 /// Whether a number that `reads` selects enters the arithmetic of a result. Conditions, and positions in a row, only choose numbers. A
 /// condition on the whole row that chooses between functions of different inputs may do so on purpose if it is false for NaN.
-fn is_in_a_result(program: &Program, reads: impl Fn(&Instruction) -> bool) -> bool {
+fn is_in_a_result(program: &Program, reads: &dyn Fn(&Instruction) -> bool) -> bool {
     let mut all: Vec<Traits> = Vec::with_capacity(program.instructions().len());
     for instruction in program.instructions() {
         let operands: Vec<Traits> = instruction.operands().iter().map(|(id, _)| all[id.at()]).collect();
@@ -119,6 +120,13 @@ fn is_in_a_result(program: &Program, reads: impl Fn(&Instruction) -> bool) -> bo
             Instruction::And(..) | Instruction::Or(..) | Instruction::Not(_) => false,
             Instruction::Row(RowFunction::Argsort, _) => false,
             Instruction::Row(RowFunction::Take | RowFunction::Put, _) => operands[0].enters,
+            Instruction::Row(RowFunction::Scan(scan), _) => {
+                let is_read = |k: usize| {
+                    let is_it = |i: &Instruction| *i == Instruction::Input((scan.states() + k) as u32);
+                    k < scan.states() || is_in_a_result(scan.step(), &is_it)
+                };
+                operands.iter().enumerate().any(|(k, x)| x.enters && is_read(k))
+            }
             Instruction::Select(..) => {
                 let [condition, a, b] = [operands[0], operands[1], operands[2]];
                 let is_choice = !condition.varies && a.is_of_inputs && b.is_of_inputs;

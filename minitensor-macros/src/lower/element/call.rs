@@ -174,6 +174,9 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
+        if let Some(variable) = self.scanned(expr) {
+            return self.scan(expr, variable);
+        }
         let of_numbers = matches!(expr, Expr::MethodCall(call) if self.has_numbers(&call.receiver));
         let folds = of_numbers && matches!(expr, Expr::MethodCall(call) if self.folds_elements(call));
         let (mut callee, args, elements) = match expr {

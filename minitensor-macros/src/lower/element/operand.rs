@@ -428,7 +428,7 @@ impl Lowering<'_> {
             return matches!(called.as_str(), "nan" | "infinity" | "epsilon")
                 && self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, &help]);
         }
-        if matches!(called.as_str(), "any" | "all") && !is_row {
+        if matches!(called.as_str(), "any" | "all" | "scan") && !is_row {
             return self.report(&name.ident, &messages::ROW_METHOD, &[&called, &variable.ident, &self.row_bound(i)]);
         }
         bound_of(&called).is_some_and(|bound| self.wrong_bound(&name.ident, &called, bound, i, ""))

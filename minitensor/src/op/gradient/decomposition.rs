@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Symbol};
+use minitensor_kernels::program::{Id, Instruction, Primitive, Program, Scalar, Symbol};
 use minitensor_kernels::row::{Reduction, RowFunction};
-use minitensor_kernels::{Const, Num, RealRow};
+use minitensor_kernels::{Const, Num};
 
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::BackwardCall;
@@ -85,21 +85,18 @@ static CHAIN: LazyLock<OpRef> = LazyLock::new(|| {
 });
 
 /// A function of whole rows as a row op.
-fn row_function(function: RowFunction) -> Result<OpRef> {
+fn row_function(function: &RowFunction) -> Result<OpRef> {
     static KNOWN: Kept<RowFunction, OpRef> = Kept::new();
-    if let Some(op) = KNOWN.find(|known| *known == function) {
+    if let Some(op) = KNOWN.find(|known| known == function) {
         return Ok(OpRef::clone(op));
     }
-    let names = &["x", "y"][..function.arity()];
-    let body = Program::write(names, &[], |x, _| {
-        let y = match *x {
-            [x] => Symbol::of_row(function, [x]),
-            _ => Symbol::of_row(function, [x[0], x[1]]),
-        };
+    let names: Vec<String> = (0..function.arity()).map(|k| format!("x{k}")).collect();
+    let body = Program::write(&names.iter().map(String::as_str).collect::<Vec<_>>(), &[], |x, _| {
+        let y = Symbol::apply_row_function(function, x).expect("symbols have all functions");
         vec![("out".into(), y.into())]
     });
     let op = CustomOpBuilder::from_row_program(function.name(), body, None)?.finish()?;
-    KNOWN.keep(function, Arc::new(op.clone()));
+    KNOWN.keep(function.clone(), Arc::new(op.clone()));
     Ok(op)
 }
 
@@ -266,7 +263,7 @@ impl Arguments {
             Instruction::Detach(x) => before[x.at()].detach(),
             Instruction::Row(function, x) => {
                 let rows = x.iter().map(|x| self.along(&before[x.at()])).collect::<Result<Vec<_>>>()?;
-                dispatch_one(&row_function(*function)?, &rows.iter().map(Into::into).collect::<Vec<_>>(), &[])?
+                dispatch_one(&row_function(function)?, &rows.iter().map(Into::into).collect::<Vec<_>>(), &[])?
             }
             Instruction::Reduce(reduction, x) => {
                 let x = self.along(&before[x.at()])?;

@@ -1,0 +1,94 @@
+//! Scans of rows: `R::scan(x, |before, x| …)`.
+
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat};
+
+use super::{Lowering, placeholder};
+use crate::ast::{Elem, Generic};
+use crate::body::methods::{ROW_METHODS, is_scan};
+use crate::body::{Certain, ValueKind};
+use crate::diag::messages;
+
+impl Lowering<'_> {
+    /// The dtype variable of the rows that an expression scans.
+    pub fn scanned(&self, expr: &Expr) -> Option<usize> {
+        let Expr::Call(call) = expr else { return None };
+        let Expr::Path(path) = &*call.func else { return None };
+        let is_it = |variable: &Generic| path.path.segments[0].ident == variable.ident;
+        self.head.generics.iter().position(is_it).filter(|_| is_scan(&call.func))
+    }
+
+    /// Lowers a scan. Its rows, and the parameters and results of its step, are elements.
+    pub fn scan(&mut self, expr: &mut Expr, variable: usize) -> ValueKind {
+        let Expr::Call(call) = expr else { return ValueKind::Static };
+        let mut rows_and_step = call.args.iter_mut();
+        let (Some(rows), Some(Expr::Closure(step)), None) =
+            (rows_and_step.next(), rows_and_step.next(), rows_and_step.next())
+        else {
+            self.report(call.func.clone(), &messages::SCAN_STEP, &[]);
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        };
+        if self.wrong_step(step) {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
+        let is_one = self.certain(rows) == Some(Certain::Element(variable));
+        let count = if let Expr::Tuple(tuple) = &*rows { tuple.elems.len() } else { 1 };
+        let elements = vec![Elem::Generic(variable); count];
+        self.value(rows, Some(&elements));
+        self.scopes.push();
+        for pattern in &step.inputs {
+            self.scopes.bind_pattern(pattern, ValueKind::Data(Some(variable)), None);
+            let names: Vec<&Pat> = match pattern {
+                Pat::Tuple(tuple) => tuple.elems.iter().collect(),
+                pattern => if is_one { vec![pattern] } else { vec![] },
+            };
+            for name in names {
+                if let Pat::Ident(name) = name {
+                    self.scopes.know(&name.ident, Some(Certain::Element(variable)));
+                }
+            }
+        }
+        self.closures += 1;
+        let around = std::mem::take(&mut self.around);
+        self.value(&mut step.body, Some(&elements));
+        self.around = around;
+        self.closures -= 1;
+        self.scopes.pop();
+        ValueKind::Data(Some(variable))
+    }
+
+    /// Reports a step that does not have two parameters, or that has functions of rows.
+    fn wrong_step(&mut self, step: &ExprClosure) -> bool {
+        struct OfRows<'a>(Vec<&'a syn::Ident>);
+        impl<'a> Visit<'a> for OfRows<'a> {
+            fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
+                let name = call.method.to_string();
+                if ROW_METHODS.contains(&(&name, call.args.len())) && name != "position" && name != "count" {
+                    self.0.push(&call.method);
+                }
+                visit::visit_expr_method_call(self, call);
+            }
+            fn visit_expr_call(&mut self, call: &'a ExprCall) {
+                if let Expr::Path(path) = &*call.func
+                    && let Some(name) = path.path.segments.last()
+                    && path.path.segments.len() == 2
+                    && ["any", "all", "scan"].iter().any(|word| name.ident == word)
+                {
+                    self.0.push(&name.ident);
+                }
+                visit::visit_expr_call(self, call);
+            }
+        }
+        if step.inputs.len() != 2 {
+            return self.report(step, &messages::SCAN_STEP, &[]);
+        }
+        let mut of_rows = OfRows(vec![]);
+        of_rows.visit_expr(&step.body);
+        for name in &of_rows.0 {
+            self.report(name, &messages::SCAN_ROWS, &[name]);
+        }
+        !of_rows.0.is_empty()
+    }
+}
