@@ -129,6 +129,7 @@ messages! {
     PRECOMPILED_LEVEL: "only an element or row op can be `precompiled`", "remove it; the loops of other ops are always compiled with the crate";
     PRECOMPILED_FUNCTION: "a `precompiled` body cannot call `{}`, which is a function of the whole row", "remove the clause `precompiled`";
     SCAN_STEP: "`scan` takes a row, or a tuple of rows, and a step with two parameters", "write `R::scan(x, |before, x| …)`; the step returns the next element";
+    SCAN_RESULTS: "the step of `scan` must return {} elements", "return a tuple with the next element of each row";
     SCAN_ROWS: "`{}` is a function of rows, but the step of `scan` computes single elements", "call it before `scan`, and use its result in the step";
     ROW_MANY: "a row op can have at most {} floating-point tensors, got {}", "write it with `&Tensor` parameters, from smaller ops";
 

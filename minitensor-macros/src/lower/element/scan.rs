@@ -6,7 +6,7 @@ use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat};
 use super::{Lowering, placeholder};
 use crate::ast::{Elem, Generic};
 use crate::body::methods::{ROW_METHODS, is_scan};
-use crate::body::{Certain, ValueKind};
+use crate::body::{Certain, ValueKind, certain};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -50,6 +50,10 @@ impl Lowering<'_> {
                 }
             }
         }
+        if let Some(result) = self.wrong_count(&step.body, count) {
+            self.report(result, &messages::SCAN_RESULTS, &[&count]);
+            *step.body = placeholder();
+        }
         self.closures += 1;
         let around = std::mem::take(&mut self.around);
         self.value(&mut step.body, Some(&elements));
@@ -57,6 +61,16 @@ impl Lowering<'_> {
         self.closures -= 1;
         self.scopes.pop();
         ValueKind::Data(Some(variable))
+    }
+
+    /// The result of a step, if it certainly has another number of elements than there are rows.
+    fn wrong_count(&self, body: &Expr, count: usize) -> Option<Expr> {
+        let result = if let Expr::Block(block) = body { certain::tail(&block.block)? } else { body };
+        let is_wrong = match result {
+            Expr::Tuple(tuple) => count > 1 && tuple.elems.len() != count,
+            result => count > 1 && matches!(self.certain(result), Some(Certain::Element(_))),
+        };
+        is_wrong.then(|| result.clone())
     }
 
     /// Reports a step that does not have two parameters, or that has functions of rows.
