@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+
 import numpy as np
 import pytest
 
@@ -75,6 +78,14 @@ def recurrence(x, a):
     return h
 
 
+def scanned(step, *rows):
+    rows = [np.moveaxis(row, -1, 0) for row in np.broadcast_arrays(*rows)]
+    results = [tuple(row[0] for row in rows)]
+    for elements in zip(*(row[1:] for row in rows), strict=True):
+        results.append(step(results[-1], elements))
+    return [np.moveaxis(np.array(row), 0, -1) for row in zip(*results, strict=True)]
+
+
 def bins(x, at):
     x, at = np.broadcast_arrays(x, at.astype(int))
     rows = zip(x.reshape(-1, 7), at.reshape(-1, 7), strict=True)
@@ -115,6 +126,23 @@ TWINS = {
         lambda x, y: x.reverse_recurrence(y / 2),
         lambda x, y: recurrence(x[..., ::-1], y[..., ::-1] / 2)[..., ::-1],
     ),
+    "scan": (
+        lambda x, y: x.scan(lambda before, x: mt.ops.tanh(before * y + x) - 0.5),
+        lambda x, y: scanned(lambda h, xy: (np.tanh(h[0] * xy[1] + xy[0]) - 0.5, xy[1]), x, y)[0],
+    ),
+    "scan of two rows": (
+        lambda x, y: mt.ops.multiply(*x.scan(lambda h, x: (h[0] * 0.5 + x[1], x[0] - mt.ops.sin(h[0] + h[1])), y)),
+        lambda x, y: np.multiply(
+            *scanned(lambda h, x: (h[0] * 0.5 + x[1], x[0] - np.sin(h[0] + h[1])), x, y),
+        ),
+    ),
+    "scan with other values": (
+        lambda x, y: x.scan(lambda before, x: mt.where(y > 0, before, before / 2) + x * x.position() - y.mean()),
+        lambda x, y: scanned(
+            lambda h, v: (np.where(v[1] > 0, h[0], h[0] / 2) + v[0] * v[2] - v[3], v[1], v[2], v[3]),
+            *(x, y, np.arange(7.0), y.mean(-1, keepdims=True)),
+        )[0],
+    ),
     "sorting": (
         lambda x, y: x.sort() + x.take(y.argsort()),
         lambda x, y: np.sort(x, -1) + np.take_along_axis(*np.broadcast_arrays(x, np.argsort(y, -1)), -1),
@@ -150,6 +178,34 @@ def test_functions(name):
     for dtype in ("float16", "bfloat16"):
         assert op(mt.Tensor(X, dtype=dtype), mt.Tensor(Y, dtype=dtype)).dtype == dtype
     mt.testing.opcheck(f"rows::f_{name.replace(' ', '_')}")
+
+
+def test_a_scan_of_integers():
+    op = mt.row_op(name="rows::wrapped")(lambda x: x.scan(lambda before, x: (before + x) & 7))
+    x = RANDOM.integers(-50, 50, (30, 9))
+    expected = scanned(lambda h, x: ((h[0] + x[0]) & 7,), x)[0]
+    for dtype in ("int8", "int64"):
+        np.testing.assert_array_equal(op(mt.Tensor(x, dtype=dtype)), expected)
+
+
+def test_wrong_steps():
+    kept = []
+    for body, message in {
+        (lambda x: x.scan(x)): "'scan' takes a function of the result before and the next element, got Element",
+        (lambda x: x.scan(lambda h, x: None)): "the step of 'scan' must return 1 elements, got nothing",
+        (lambda x: x.scan(lambda h, x: h[0] + x[0], x)): "the step of 'scan' must return 2 elements, got 1 elements",
+        (lambda x: x.scan(lambda h, x: h > x)): "'scan' takes numbers, got a condition",
+        (lambda x: x.scan(lambda h, x: h + x.sum())): "computes single elements, but calls 'sum'",
+        (lambda x: x.scan(lambda h, x: h + x.scan(lambda h, x: h + x))): "computes single elements, but calls 'scan'",
+        (lambda x: x.scan(lambda h, x: kept.append(h) or x) + kept[0]): "an element of a step of 'scan' was kept",
+    }.items():
+        op = mt.row_op(name="rows::wrong_step")
+        with pytest.raises(TypeError, match=re.escape(message)):
+            op(body)(mt.Tensor(X))
+        with contextlib.suppress(KeyError, ValueError):
+            mt.unregister_custom_op_py("rows::wrong_step")
+    with pytest.raises(AttributeError, match="an element has no neighbours"):
+        mt.element_op(name="rows::scan_of_an_element")(lambda x: x.scan(lambda h, x: h + x))
 
 
 def test_indices_of_extremes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ._minitensor import _array_function, _definition, _op_identity
@@ -19,12 +19,44 @@ __all__ = [
     "Role",
     "Shapes",
     "define",
+    "functions_of",
     "is_of_bits",
+    "operands_of",
+    "renumbered",
 ]
 
 
 #: The functions of programs whose last operand is an integer, not the position of a node.
 INTEGER_FUNCTIONS = ("powi", "polygamma", "shift")
+
+
+#: Functions without operands.
+_LEAVES = {"input", "uniform", "constant", "bits", "epsilon", "truth"}
+
+
+def operands_of(node: Sequence[Any]) -> Sequence[int]:
+    """The nodes that a node of a program uses: its function, operands and, for some functions, numbers."""
+    function, *operands = node
+    if function in _LEAVES:
+        return []
+    if function == "scan":
+        return operands[2:]
+    return operands[:1] if function in INTEGER_FUNCTIONS else operands
+
+
+def renumbered(node: Sequence[Any], places: Mapping[int, int] | Sequence[int]) -> tuple[Any, ...]:
+    """A node with operands at other places."""
+    operands = operands_of(node)
+    start = 3 if node[0] == "scan" else 1
+    return (*node[:start], *(places[at] for at in operands), *node[start + len(operands) :])
+
+
+def functions_of(nodes: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """The functions of the nodes of a program, and of the steps of its scans."""
+    for function, *operands in nodes:
+        yield function
+        if function == "scan":
+            yield from functions_of(operands[0]["nodes"])
 
 
 def is_of_bits(function: str) -> bool:

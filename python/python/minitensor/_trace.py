@@ -6,12 +6,13 @@ import difflib
 import json
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _minitensor, ops
-from ._definitions import INTEGER_FUNCTIONS, define
+from ._definitions import define, operands_of, renumbered
 from ._minitensor import Tensor
+from ._steps import scan
 from .elements import FUNCTIONS, Element, row_functions
 
 #: Functions whose operands are truth values, by the number of these operands.
@@ -28,6 +29,7 @@ _VARYING = {
     "reverse",
     "cummax",
     "recurrence",
+    "scan",
     "argsort",
     "take",
     "put",
@@ -80,12 +82,40 @@ class Trace:
         return Element(self, self._known[key])
 
     def _does_vary(self, node: _Node) -> bool:
-        function, *operands = node
-        if function in _VARYING:
-            return not (function == "input" and operands[0] in self._numbers)
-        count = 0 if function in {"uniform", "constant", "bits", "truth", *_REDUCTIONS} else len(operands)
-        count = 1 if function in INTEGER_FUNCTIONS else count
-        return any(self._varies[node] for node in operands[:count])
+        if node[0] in _VARYING:
+            return not (node[0] == "input" and node[1] in self._numbers)
+        return node[0] not in _REDUCTIONS and any(self._varies[operand] for operand in operands_of(node))
+
+    def parameter(self) -> Element:
+        """Returns a new element, which only the step of a scan has."""
+        return self.add("input", f"parameter {len(self.nodes)}")
+
+    @staticmethod
+    def is_of_whole_rows(node: _Node) -> bool:
+        """Returns whether a node that is no input needs more than one element of a row."""
+        return node[0] in _REDUCTIONS or node[0] in _VARYING - {"input", "position"}
+
+    def scan(self, first: Element, others: tuple[object, ...], step: Callable[[Any, Any], Any]) -> Any:
+        """Returns the results of a step along rows."""
+        return scan(self, first, others, step)
+
+    def program(self, results: list[int]) -> tuple[list[_Node], list[int]]:
+        """Returns the nodes that results need, and the places of the results among them."""
+        needed, open_ = set(), list(results)
+        while open_:
+            at = open_.pop()
+            if at not in needed:
+                needed.add(at)
+                open_ += operands_of(self.nodes[at])
+        moved: dict[int, int] = {}
+        nodes: list[_Node] = []
+        for at in sorted(needed):
+            function, *rest = self.nodes[at]
+            if function == "input" and isinstance(rest[0], str):
+                raise TypeError(f"op '{self.op}': an element of a step of 'scan' was kept; it exists only in the step")
+            moved[at] = len(nodes)
+            nodes.append(renumbered(self.nodes[at], moved))
+        return nodes, [moved[at] for at in results]
 
     def value(self, given: object) -> Element:
         """Returns an element or a number as an element."""
@@ -253,10 +283,9 @@ class Trace:
             elif function in ("constant", "bits", "epsilon", "truth"):
                 made.append(self.add(function, *operands))
             else:
-                count = 1 if function in INTEGER_FUNCTIONS else len(operands)
-                conditions = _OF_CONDITIONS.get(function, 0)
-                for k in operands[conditions:count]:
+                node = (function, *operands)
+                for k in operands_of(node)[_OF_CONDITIONS.get(function, 0) :]:
                     self.number(op, made[k])
-                made.append(self.add(function, *(made[k]._node for k in operands[:count]), *operands[count:]))
+                made.append(self.add(*renumbered(node, [value._node for value in made])))
         outputs = tuple(made[node] for _, node in program["outputs"])
         return outputs[0] if len(outputs) == 1 else outputs

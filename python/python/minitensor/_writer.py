@@ -50,11 +50,12 @@ class Writer:
             if static and note not in getattr(error, "__notes__", []):
                 error.add_note(note)
             raise
+        nodes, places = trace.program([at for _, at in results])
         program = {
             "inputs": [name for name, _ in schema.inputs],
             "uniforms": floats,
-            "nodes": trace.nodes,
-            "outputs": results,
+            "nodes": nodes,
+            "outputs": [(name, at) for (name, _), at in zip(results, places, strict=True)],
         }
         return json.dumps(program)
 

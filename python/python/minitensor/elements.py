@@ -224,6 +224,15 @@ class Element:
             raise ValueError(f"op '{self._trace.op}': 'shift' by {places} places does not fit into int64")
         return self._trace.add("shift", self._trace.number("shift", self)._node, int(places))
 
+    def scan(self, step: Callable[[Any, Any], Any], *others: object) -> Any:
+        """The results `h` of a step from the first element on: `h[i] = step(h[i - 1], x[i])`, and `h[0] = x[0]`.
+
+        With other rows, `step` takes and returns tuples, with one element of each row.
+        """
+        if not self._trace.is_of_rows:
+            raise AttributeError(f"op '{self._trace.op}': an element has no neighbours; define a row op with mt.row_op")
+        return self._trace.scan(self, others, step)
+
     def __bool__(self) -> NoReturn:
         self._refuse_attribute()
         raise TypeError(

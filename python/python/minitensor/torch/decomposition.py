@@ -118,7 +118,7 @@ _OF_ROWS = (
     *("shift", "reverse", "cummax", "argsort", "take", "put"),
 )
 #: Functions that PyTorch lacks.
-_MISSING = {"recurrence"}
+_MISSING = {"recurrence", "scan"}
 
 
 class Program(NamedTuple):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import TensorProto, helper
 
-from ..._definitions import INTEGER_FUNCTIONS, is_of_bits
+from ..._definitions import functions_of, is_of_bits, operands_of
 from ..._minitensor import _program
 from . import dtypes, reductions
 from .builder import Builder, Value
+from .leaves import EPSILON, leaf
 from .primitives import PRIMITIVES
 from .row_functions import ROW_FUNCTIONS
 from .rows import Rows
@@ -29,8 +30,6 @@ _REDUCTIONS: dict[str, Callable[[Value, Sequence[int]], Value]] = {
     "prod": lambda x, axes: reductions.reduced("ReduceProd", x, axes, True),
     "sum": lambda x, axes: reductions.reduced("ReduceSum", x, axes, True),
 }
-#: The distance from 1 to the next larger number.
-_EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
 class _Program(NamedTuple):
@@ -70,7 +69,7 @@ def call_program(call: Call) -> list[Value] | None:
     dtype = dtypes.in_full_precision(call.computed_dtype())
     if dtype.startswith("complex"):
         raise call.error("ONNX has no arithmetic of complex numbers", "compute with real and imaginary parts")
-    if any(is_of_bits(name) for name, *_ in program.nodes):
+    if any(is_of_bits(name) for name in functions_of(program.nodes)):
         raise call.error(
             "ONNX has no functions of the bits of floats", "avoid the op, or compute its result outside of the model"
         )
@@ -100,7 +99,7 @@ def call_program(call: Call) -> list[Value] | None:
 def _is_attribute(call: Call, program: _Program, k: int, dtype: str) -> bool:
     """Whether a uniform is an attribute of the function. Integers have other bounds, so theirs are constants."""
     is_float = any(a.name == program.names[k] and a.kind == "float" for a in call.definition.attrs)
-    return is_float and program.uniforms[k][0] == "number" and dtype in _EPSILON
+    return is_float and program.uniforms[k][0] == "number" and dtype in EPSILON
 
 
 def _attribute(value: float, dtype: str) -> Any:
@@ -163,20 +162,16 @@ class _Body:
                 if k in self._attributes:
                     return _Term(self._number_attribute(self._attributes[k]), False, nothing)
                 return self._argument(self._program.uniforms[k], False)
-            case "constant":
-                return _Term(builder.number(_number(operands[0]), dtype), False, nothing)
-            case "epsilon":
-                return _Term(builder.number(_EPSILON[dtype], dtype), False, nothing)
-            case "truth":
-                return _Term(builder.constant(operands[0], "bool"), False, nothing)
             case "count":
                 assert rows is not None
                 return _Term(rows.count().cast(dtype), False, nothing)
             case "position":
                 assert rows is not None
                 return _Term(rows.position(dtype), True, nothing)
-        numbers = [operands[-1]] if name in INTEGER_FUNCTIONS else []
-        terms = [self._terms[at] for at in operands[: len(operands) - len(numbers)]]
+        if (constant := leaf(builder, name, operands, dtype)) is not None:
+            return _Term(constant, False, nothing)
+        terms = [self._terms[at] for at in operands_of((name, *operands))]
+        numbers = operands[:2] if name == "scan" else operands[len(terms) :]
         read = nothing.union(*(term.read for term in terms))
         if name in _REDUCTIONS or name in ROW_FUNCTIONS:
             assert rows is not None
@@ -244,10 +239,3 @@ class _Body:
                     x = rows.first(x)
                 value = self._builder.node("Expand", value, self._builder.shape(x))
         return value
-
-
-def _number(value: Any) -> Any:
-    """A number that JSON may have as a text."""
-    if not isinstance(value, str):
-        return value
-    return float(value) if value in ("NaN", "inf", "-inf") else int(value)

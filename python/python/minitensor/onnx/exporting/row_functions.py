@@ -6,12 +6,16 @@ which is counted from the last.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
+from ..._definitions import operands_of
 from . import reductions
 from .builder import Value
+from .leaves import leaf
+from .primitives import PRIMITIVES
 
 __all__ = ["ROW_FUNCTIONS"]
 
@@ -29,11 +33,11 @@ def _full(value: float, like: Value, shape: Value) -> Value:
     return like.builder.node("Expand", like.builder.number(value, like.dtype), shape)
 
 
-def _together(x: Value, y: Value) -> tuple[Value, Value]:
-    """Both tensors in the shape to which they broadcast."""
-    b = x.builder
-    x = b.node("Expand", x, b.shape(y))
-    return x, b.node("Expand", y, b.shape(x))
+def _together(*rows: Value) -> tuple[Value, ...]:
+    """Tensors in the shape to which they broadcast."""
+    b = rows[0].builder
+    whole = functools.reduce(lambda x, y: b.node("Expand", x, b.shape(y)), rows)
+    return tuple(b.node("Expand", x, b.shape(whole)) for x in rows)
 
 
 def shift(x: Value, axis: int, places: int) -> Value:
@@ -52,8 +56,8 @@ def reverse(x: Value, axis: int) -> Value:
     return _part(x, -1, -(2**63), axis, -1)
 
 
-def _scanned(step: Callable[..., Value], start: float, rows: list[Value], axis: int) -> Value:
-    """For each element, what `step` returns for the result before it, which is `start` at first, and the elements.
+def _scanned(step: Callable[..., tuple[Value, ...]], starts: list[float], rows: list[Value], axis: int) -> list[Value]:
+    """For each element, what `step` returns for the results before it, which are `starts` at first, and the elements.
 
     onnxruntime cannot scan empty rows, or put results along another axis than the first if there are none. So the rows
     are along the second of three axes, begin with an element whose result is not used, and are transposed at the end.
@@ -61,17 +65,26 @@ def _scanned(step: Callable[..., Value], start: float, rows: list[Value], axis: 
     dtype, b = rows[0].dtype, rows[0].builder
     shape = b.shape(rows[0])
     before, after = (reductions.reduced("ReduceProd", sizes, [0], True) for sizes in _batch(rows[0], axis))
-    one = _full(start, rows[0], b.concat([before, b.integers([1]), after]))
+    one = _full(starts[0], rows[0], b.concat([before, b.integers([1]), after]))
     sizes = b.concat([before, b.shape(rows[0], *_bounds(axis)), after])
     given = [b.concat([one, b.node("Reshape", x, sizes, allowzero=1)], 1) for x in rows]
-    body = b.subgraph([dtype] * (len(rows) + 1), lambda *values: [found := step(*values), found.apply("Identity")])
-    state = _full(start, rows[0], b.concat([before, after]))
-    count = len(rows)
-    _, found = b.nodes_of(
-        "Scan", [state, *given], [dtype, dtype], body=body, num_scan_inputs=count, scan_input_axes=[1] * count
+
+    def body(*values: Value) -> list[Value]:
+        found = step(*values)
+        return [*found, *(value.apply("Identity") for value in found)]
+
+    count = len(starts)
+    states = [_full(start, rows[0], b.concat([before, after])) for start in starts]
+    found = b.nodes_of(
+        "Scan",
+        [*states, *given],
+        [dtype] * 2 * count,
+        body=b.subgraph([dtype] * (count + len(rows)), body),
+        num_scan_inputs=len(rows),
+        scan_input_axes=[1] * len(rows),
     )
-    found = b.node("Transpose", _part(found, 1, _FARTHEST, 0), perm=[1, 0, 2])
-    return b.node("Reshape", found, shape, allowzero=1)
+    turned = [b.node("Transpose", _part(x, 1, _FARTHEST, 0), perm=[1, 0, 2]) for x in found[count:]]
+    return [b.node("Reshape", x, shape, allowzero=1) for x in turned]
 
 
 def _batch(x: Value, axis: int) -> tuple[Value, Value]:
@@ -82,7 +95,7 @@ def _batch(x: Value, axis: int) -> tuple[Value, Value]:
 
 def cummax(x: Value, axis: int) -> Value:
     """The largest element up to each, or NaN if there is one."""
-    return _scanned(lambda top, x: top.apply("Max", x), -math.inf, [x], axis)
+    return _scanned(lambda top, x: (top.apply("Max", x),), [-math.inf], [x], axis)[0]
 
 
 def recurrence(x: Value, a: Value, axis: int) -> Value:
@@ -91,7 +104,34 @@ def recurrence(x: Value, a: Value, axis: int) -> Value:
     # The first factor is not read: it may be infinite.
     first = _full(0, a, a.builder.shape(_part(a, 0, 1, axis)))
     a = a.builder.concat([first, _part(a, 1, _FARTHEST, axis)], axis)
-    return _scanned(lambda h, x, a: a * h + x, 0, [x, a], axis)
+    return _scanned(lambda h, x, a: (a * h + x,), [0], [x, a], axis)[0]
+
+
+def scan(*operands: Any) -> Value:
+    """A result of `h[i] = step(h[i - 1], x[i])`, and `h[0] = x[0]`, where the step is a program."""
+    *given, axis, step, output = operands
+    rows = _together(*given)
+    b, dtype = rows[0].builder, rows[0].dtype
+    count = len(step["outputs"])
+    parts = ((1, _part(rows[0], 0, 1, axis)), (0, _part(rows[0], 1, _FARTHEST, axis)))
+    is_first = b.concat([_full(value, part, b.shape(part)) for value, part in parts], axis)
+
+    def next_of(*values: Value) -> tuple[Value, ...]:
+        *inputs, is_first = values
+        inner = is_first.builder
+        found: list[Value] = []
+        for name, *numbers in step["nodes"]:
+            uses = operands_of((name, *numbers))
+            if name == "input":
+                found.append(inputs[numbers[0]])
+            elif (constant := leaf(inner, name, numbers, dtype)) is not None:
+                found.append(constant)
+            else:
+                found.append(PRIMITIVES[name](*(found[at] for at in uses), *numbers[len(uses) :]))
+        results = [found[at] for _, at in step["outputs"]]
+        return tuple(inner.where(is_first.equal(1), x, h) for x, h in zip(inputs[count:], results, strict=False))
+
+    return _scanned(next_of, [0] * count, [*rows, is_first], axis)[output]
 
 
 def argsort(x: Value, axis: int) -> Value:
@@ -137,6 +177,7 @@ ROW_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "recurrence": recurrence,
     "reverse": reverse,
     "reverse_cumsum": lambda x, axis: reductions.cumsum(x, axis, is_reversed=True),
+    "scan": scan,
     "shift": shift,
     "take": take,
 }
