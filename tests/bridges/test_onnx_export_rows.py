@@ -38,6 +38,10 @@ FUNCTIONS = {
     "cummin": lambda x, y: (x.cummin(), y.cummin()),
     "recurrence": lambda x, y: (x.recurrence(y), y.recurrence(x)),
     "reverse_recurrence": lambda x, y: (x.reverse_recurrence(y), y.reverse_recurrence(x)),
+    "scan": lambda x, y: (
+        x.scan(lambda h, x: mt.where(y > 1, h, 1.0) + x * x.position()),
+        *y.scan(lambda h, x: (h[0] + h[1] / 2, mt.where(h[0] > x[0], x[1], -h[1])), x),
+    ),
     "sort": lambda x, y: (x.sort(), y.sort()),
     "argsort": lambda x, y: (x.argsort(), y.argsort()),
     "take": lambda x, y: (x.take(y), y.take(x)),

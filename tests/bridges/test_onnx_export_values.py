@@ -190,7 +190,7 @@ def test_every_function_of_rows_has_a_formula():
     source = (Path(__file__).parents[2] / "kernels" / "src" / "row" / "function.rs").read_text(encoding="utf-8")
     names = re.findall(r'\(RowFunction::\w+(?:\(1\))?, "(\w+)", \d\)', source)
     assert len(names) > 5
-    assert set(names) | {"cumsum", "reverse_cumsum"} == ROW_FUNCTIONS.keys()
+    assert set(names) | {"cumsum", "reverse_cumsum", "scan"} == ROW_FUNCTIONS.keys()
 
 
 def kernels_of_onnxruntime(op, opset):

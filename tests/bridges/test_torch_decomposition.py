@@ -171,10 +171,17 @@ def test_functions_of_whole_rows(name):
 
 def test_recurrences_have_kernels_only():
     mt.row_op(name="whole_rows::filtered")(lambda x: x.recurrence(x))
+    mt.row_op(name="whole_rows::scanned")(lambda x: x.scan(lambda before, x: before * x + x))
     try:
         mtt.register()
         op = find("whole_rows::filtered")
         assert op.decompositions[op.op](torch.ones(2, 3)) is NotImplemented
         assert op.op(torch.ones(3)).tolist() == [1.0, 2.0, 3.0]
+        scanned = find("whole_rows::scanned")
+        assert scanned.decompositions[scanned.op](torch.ones(2, 3)) is NotImplemented
+        x = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+        torch.testing.assert_close(torch.compile(scanned.op, fullgraph=True)(x), op.op(x))
+        assert torch.autograd.gradcheck(scanned.op, x.detach().double().requires_grad_())
     finally:
         mt.unregister_custom_op_py("whole_rows::filtered")
+        mt.unregister_custom_op_py("whole_rows::scanned")
