@@ -241,6 +241,11 @@ impl Routine {
         unsafe { self.call(2, n - rest, inputs.as_mut_ptr(), uniforms, outputs.as_mut_ptr(), strides) };
     }
 
+    /// The number of elements of a vector.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
     /// Runs the code over `n` elements.
     ///
     /// # Safety
@@ -248,6 +253,10 @@ impl Routine {
     /// input with elements of the same size; otherwise, outputs overlap nothing. `uniforms` points to the uniforms.
     pub unsafe fn run(&self, n: usize, inputs: &[*const u8], uniforms: *const u8, outputs: &[*mut u8]) {
         let [step, lanes] = self.steps;
+        if n == lanes && self.aligned.is_empty() {
+            // SAFETY: the caller's contract.
+            return unsafe { self.call(1, n, inputs.as_ptr().cast(), uniforms, outputs.as_ptr(), &mut []) };
+        }
         let first = if self.is_aligned(outputs, &[]) { n - n % step } else { 0 };
         if first > 0 {
             // SAFETY: the caller's contract.

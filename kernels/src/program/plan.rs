@@ -287,6 +287,14 @@ impl Plan {
         }
     }
 
+    /// The number of elements that machine code computes at once; 1 if there is none.
+    pub(super) fn lanes<T: Tile>(&self) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        return self.routines.of::<T>(self).map_or(1, |routine| routine.lanes());
+        #[cfg(not(target_arch = "x86_64"))]
+        1
+    }
+
     /// True if there is machine code for numbers of type `T` at the current SIMD level.
     pub fn has_machine_code<T: Tile>(&self) -> bool {
         #[cfg(target_arch = "x86_64")]

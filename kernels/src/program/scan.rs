@@ -212,14 +212,20 @@ impl Scan {
         out.iter_mut().zip(x).for_each(|(out, x)| out[..rows].copy_from_slice(&x[..rows]));
         let plan = self.step.plan.get_or_init(|| Plan::new(self.step().clone(), &[]).expect("the step is a valid program"));
         let results: SmallVec<[*mut T; 4]> = out.iter_mut().map(|out| out.as_mut_ptr()).collect();
-        for at in (rows..n * rows).step_by(rows) {
-            let before = results.iter().map(|h| h.wrapping_add(at - rows).cast_const().cast());
-            let next = x.iter().map(|x| x[at..].as_ptr().cast());
-            let inputs: SmallVec<[*const u8; 8]> = before.chain(next).collect();
-            let outputs: SmallVec<[*mut u8; 4]> = results.iter().map(|h| h.wrapping_add(at).cast()).collect();
-            // SAFETY: the type has all functions of the program. Each operand and result has `rows` elements from here on, and the
-            // results before this place are not written to.
-            unsafe { plan.run::<T>(rows, &inputs, &[], &outputs) };
+        let before = results.iter().map(|h| h.cast_const().cast());
+        let next = x.iter().map(|x| x.as_ptr().wrapping_add(rows).cast());
+        let mut inputs: SmallVec<[*const u8; 8]> = before.chain(next).collect();
+        let mut outputs: SmallVec<[*mut u8; 4]> = results.iter().map(|h| h.wrapping_add(rows).cast()).collect();
+        // A whole vector takes less time than a part of one. What it computes beyond the rows is replaced later.
+        let lanes = plan.lanes::<T>();
+        let (all, step) = (n * rows, rows * size_of::<T>());
+        for at in (rows..all).step_by(rows) {
+            let count = if rows < lanes && at + lanes <= all { lanes } else { rows };
+            // SAFETY: the type has all functions of the program. Each operand and result has `count` elements from here on. The first
+            // `rows` results before this place are not written to.
+            unsafe { plan.run::<T>(count, &inputs, &[], &outputs) };
+            inputs.iter_mut().for_each(|place| *place = place.wrapping_add(step));
+            outputs.iter_mut().for_each(|place| *place = place.wrapping_add(step));
         }
     }
 }

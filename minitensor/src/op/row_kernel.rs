@@ -26,6 +26,8 @@ pub struct RowKernel {
     /// The plans for rows that are stored in other ways, if they are machine code.
     stored: Kept<SmallVec<[Storage; 8]>, Option<Arc<RowPlan>>>,
     /// The rows that are truth values, by position among the rows.
+    /// Whether the program scans rows.
+    scans: bool,
     masks: Vec<usize>,
     dtypes: [DTypeSet; 1],
     arguments: ProgramArguments,
@@ -85,6 +87,8 @@ impl Prepared for RowKernel {
         }
         let is_position =
             |i: &Instruction| matches!(i, Instruction::Position | Instruction::Row(RowFunction::Argsort, _));
+        let is_scan = |i: &Instruction| matches!(i, Instruction::Row(RowFunction::Scan(_), _));
+        let scans = program.instructions().iter().any(is_scan);
         let has_positions = program.instructions().iter().any(is_position);
         let gives_positions = op.outputs.iter().find(|output| output.dtype == DTypeRule::Fixed(DType::I64));
         let gives_positions = gives_positions.filter(|_| has_positions).map(|output| output.name.to_string());
@@ -97,6 +101,7 @@ impl Prepared for RowKernel {
             parts: Kept::new(),
             stored: Kept::new(),
             masks,
+            scans,
             dtypes,
             arguments,
             names,
@@ -265,6 +270,11 @@ impl RowKernel {
     /// Whether the program is machine code at a dtype if the rows are side by side.
     pub fn has_machine_code(&self, dtype: DType) -> bool {
         of_plan!(self, dtype, has_machine_code())
+    }
+
+    /// Whether the program scans rows.
+    pub fn scans(&self) -> bool {
+        self.scans
     }
 
     /// Whether one call of machine code reduces several rows of `n` elements to numbers.

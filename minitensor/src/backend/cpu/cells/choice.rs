@@ -123,9 +123,6 @@ impl<'a> Traits<'_, 'a> {
 
     /// The program over rows. Its machine code also computes rows that are side by side, and shares long ones between threads.
     fn row_kernel(&self) -> Option<Arc<RowKernel>> {
-        if !matches!(self.dtype(), DType::F32 | DType::F64) {
-            return None;
-        }
         let programs = self.call.op.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows)?;
         self.program(programs).ok()
     }
@@ -134,12 +131,16 @@ impl<'a> Traits<'_, 'a> {
     fn assembled(&self, is_beside: bool, has_half_rows: bool) -> Option<(Arc<RowKernel>, bool)> {
         let (dtype, row, is_large) = (self.dtype(), self.row(), self.is_large());
         let may_reduce = is_large && self.is_reduction();
-        let rows = LazyCell::new(|| self.row_kernel());
+        let is_real = matches!(dtype, DType::F32 | DType::F64);
+        let rows = LazyCell::new(|| self.row_kernel().filter(|rows| is_real || rows.scans()));
+        // A step of a scan is one loop over rows that are side by side.
+        let is_program = self.is_wide() && matches!(self.found, Some(Kernels::Rows(_)));
+        let scans = is_program && rows.as_ref().is_some_and(|rows| rows.scans());
         // Machine code computes short rows as a whole.
         let are_whole = (self.is_of_rows() && is_large || may_reduce)
             && !is_beside
             && rows.as_ref().is_some_and(|rows| rows.has_whole_rows(dtype, row, self.cells()));
-        let is_side_by_side = is_beside || self.is_wide() && !are_whole && self.are_short();
+        let is_side_by_side = is_beside || scans || self.is_wide() && !are_whole && self.are_short();
         let is_special =
             self.of_halves.is_none() && !self.is_table && (is_side_by_side || self.are_few() || has_half_rows);
         let may_be_faster = is_large && self.is_of_rows() && !self.has_sums;
@@ -148,7 +149,7 @@ impl<'a> Traits<'_, 'a> {
         }
         let rows = rows.as_ref()?;
         let is_fit = match is_special {
-            _ if are_whole => true,
+            _ if are_whole || scans => true,
             true => rows.has_machine_code(dtype),
             false => {
                 may_be_faster && rows.is_faster_than_compiled(dtype, row)
