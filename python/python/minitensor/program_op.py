@@ -117,11 +117,11 @@ def row_op(
     a number that all elements of the row share. The reductions are `sum`, `mean`, `prod`, `max`, `min`, `argmax`,
     `argmin`, `any`, `all`, `var` and `std` (with `correction=0`), `logsumexp`, `dot(y)`, and `at(index)`, which is NaN
     if there is no such element. `cumsum`, `reverse_cumsum`, `cumprod`, `cummax` and `cummin` are running results, and
-    `x.recurrence(a)` is `h[i] = a[i] * h[i - 1] + x[i]`; `reverse_recurrence` begins at the end.
-    `x.scan(lambda before, x: …)` is any other running result; see below. `shift(places)`,
-    `reverse`, `sort`, `argsort`, `take(index)` and `put(index)` rearrange the row. `count` is the length of the row,
-    and `position` the index of the element. `detach` stops gradients. Other row ops, such as `mt.ops.softmax(x)`, may
-    be called.
+    `x.recurrence(a)` is `h[i] = a[i] * h[i - 1] + x[i]`; `reverse_recurrence` begins at the end. `x.scan(step)` is any
+    other: `h[i] = step(h[i - 1], x[i])`, and `h[0] = x[0]`. With `x.scan(step, y)`, the step takes and returns pairs.
+    `shift(places)`, `reverse`, `sort`, `argsort`, `take(index)` and `put(index)` rearrange the row. `count` is the
+    length of the row, and `position` the index of the element. `detach` stops gradients. Other row ops may be called,
+    such as `mt.ops.softmax(x)`.
 
     The op takes floating dtypes, computes half-precision numbers in `float32`, and has derivatives of any order.
     Attributes, optional inputs, `outputs`, `where`, `dtypes` and `properties` are those of `mt.element_op`.
