@@ -69,6 +69,9 @@ const BODIES: &[(&str, Body)] = &[
     ("scan of a scan", |x, a| {
         Symbol::scan(Symbol::scan(x, |before, x| before * a + x), |before, x| before.cos() + x).square()
     }),
+    ("scan with a step that is singular at 0", |x, a| {
+        Symbol::scan(x.square() + lit(1), |before, x| before.log() + x * a.exp()).sqrt()
+    }),
     ("step without the value before", |x, a| Symbol::scan(x, |_, x| x * a)),
     ("step without the element", |x, a| Symbol::scan(x, |before, _| before * a)),
     ("reductions beside functions", |x, a| (x.sort() - x.mean()).cumsum() / (x.recurrence(a).square().sum() + lit(1))),

@@ -26,9 +26,8 @@ fn moments<R: Row>(x: R) -> (R, R) {
 #[custom_op(name = "scans::two_states", shape = (a: [.., n], b: [.., n], stay: [..]) -> [.., n])]
 fn two_states<R: Row>(a: R, b: R, stay: R) -> R {
     let (same, other) = (stay.log(), (1.0 - stay).log());
-    let (a, b) = R::scan((a, b), |(p, q), (a, b)| {
-        ((p + same).logaddexp(q + other) + a, (p + other).logaddexp(q + same) + b)
-    });
+    let (a, b) =
+        R::scan((a, b), |(p, q), (a, b)| ((p + same).logaddexp(q + other) + a, (p + other).logaddexp(q + same) + b));
     a.logaddexp(b)
 }
 
@@ -92,7 +91,17 @@ fn scans_are_loops() -> Result<()> {
         let (x, tensor) = sample(rows, n, 0.0)?;
         let smoothed = x.iter().map(|x| {
             let mut y = x[0];
-            x.iter().enumerate().map(|(i, x)| if i == 0 { y } else { y += 0.25 * (x - y); y }).collect()
+            x.iter()
+                .enumerate()
+                .map(|(i, x)| {
+                    if i == 0 {
+                        y
+                    } else {
+                        y += 0.25 * (x - y);
+                        y
+                    }
+                })
+                .collect()
         });
         assert_rows("smooth", &smooth::call(&tensor, 0.25)?, smoothed)?;
         let of_parts = |f: fn(&[f64]) -> f64| x.iter().map(move |x| (1..=n).map(|k| f(&x[..k])).collect::<Vec<f64>>());

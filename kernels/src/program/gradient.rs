@@ -4,7 +4,7 @@
 //! the gradient then have the form of compiled passes. Otherwise one sweep in reverse order computes all ([`reverse`](super::reverse)).
 
 use super::symbol::use_plain_products;
-use super::{Id, Instruction, Program, Scan, ScalarValue, Symbol};
+use super::{Id, Instruction, Program, ScalarValue, Scan, Symbol};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real, lit};
 use crate::row::{RealRow, Reduction, RowFunction};

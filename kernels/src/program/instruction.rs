@@ -98,12 +98,14 @@ impl Instruction {
         }
     }
 
+    /// Whether it depends on the row of an element.
+    pub(super) fn is_of_rows(&self) -> bool {
+        matches!(self, Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count)
+    }
+
     /// Whether it is a constant.
     pub(super) fn is_constant(&self) -> bool {
-        matches!(
-            self,
-            Instruction::Constant(_) | Instruction::Bits(_) | Instruction::Epsilon | Instruction::Truth(_)
-        )
+        matches!(self, Instruction::Constant(_) | Instruction::Bits(_) | Instruction::Epsilon | Instruction::Truth(_))
     }
 
     /// Whether it takes longer than loading its value from memory: all but arithmetic and comparisons.

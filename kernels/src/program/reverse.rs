@@ -73,7 +73,9 @@ impl Program {
             if let Instruction::Row(RowFunction::Scan(scan), x) = instruction {
                 // The uses of all results are behind the first of them, which pulls all back.
                 let output_of = |other: &Instruction| match other {
-                    Instruction::Row(RowFunction::Scan(other), y) if x == y && other.is_beside(scan) => Some(other.output),
+                    Instruction::Row(RowFunction::Scan(other), y) if x == y && other.is_beside(scan) => {
+                        Some(other.output)
+                    }
                     _ => None,
                 };
                 let all = self.instructions.iter().enumerate().filter_map(|(at, other)| Some((at, output_of(other)?)));

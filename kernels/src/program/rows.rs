@@ -9,12 +9,7 @@ use crate::row::{Reduction, RowFunction};
 impl Program {
     /// True if it reduces rows or uses the position in a row.
     pub fn is_of_rows(&self) -> bool {
-        self.instructions.iter().any(|instruction| {
-            matches!(
-                instruction,
-                Instruction::Reduce(..) | Instruction::Row(..) | Instruction::Position | Instruction::Count
-            )
-        })
+        self.instructions.iter().any(Instruction::is_of_rows)
     }
 
     /// For each output, whether it differs along a row, rather than being one number for the row.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use smallvec::SmallVec;
 
 use super::symbol;
-use super::{Id, Malformed, Program, Scalar, ScalarValue, Symbol, SymbolMask, ValueType};
+use super::{Id, Instruction, Malformed, Program, Scalar, ScalarValue, Symbol, SymbolMask, ValueType};
 #[cfg(feature = "engine")]
 use super::{Plan, Tile};
 use crate::number::scalar::Element;
@@ -77,22 +77,20 @@ impl Scan {
     pub(super) fn verify(&self) -> Result<(), Malformed> {
         let step = self.step();
         let fault = |what: &str| Err(Malformed(what.to_owned()));
-        if step.is_of_rows() {
+        if step.instructions.iter().any(Instruction::is_of_rows) {
             return fault("it uses a function of rows, but computes single elements");
         }
         if !step.uniforms.is_empty() || step.inputs.len() < 2 * self.states() || self.output >= self.states() {
             return fault("it must take the result before and the element of each row, and return one number for each");
         }
-        if step.outputs.iter().any(|(_, id)| step.instructions.get(id.at()).is_some_and(|i| i.kind() == ValueType::Mask)) {
+        if step
+            .outputs
+            .iter()
+            .any(|(_, id)| step.instructions.get(id.at()).is_some_and(|i| i.kind() == ValueType::Mask))
+        {
             return fault("it returns a truth value, expected a number");
         }
         step.verify()
-    }
-
-    /// The value after an element, by the definition.
-    pub(super) fn at<T: Scalar>(&self, before: &[T], operands: &[T]) -> Option<Vec<T>> {
-        let inputs: Vec<T> = before.iter().chain(operands).copied().collect();
-        self.step().at(&inputs, &[])?.iter().map(ScalarValue::number).collect()
     }
 
     /// All results, for symbols as operands.
@@ -135,10 +133,7 @@ impl Scan {
 }
 
 /// Scans rows with a step, which runs once. Other values that it uses become operands.
-pub(super) fn scan(
-    rows: &[Symbol],
-    body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<Symbol>,
-) -> Vec<Symbol> {
+pub(super) fn scan(rows: &[Symbol], body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<Symbol>) -> Vec<Symbol> {
     let parameters = symbol::parameters(2 * rows.len());
     let (before, next) = parameters.split_at(rows.len());
     let results = body(before, next);
@@ -195,6 +190,12 @@ fn recorded_step(parameters: &[Symbol], results: &[Symbol]) -> (Program, Vec<Sym
 
 #[cfg(feature = "engine")]
 impl Scan {
+    /// The results at an element, from those before it, by the definition.
+    pub(super) fn at<T: Scalar>(&self, before: &[T], operands: &[T]) -> Option<Vec<T>> {
+        let inputs: Vec<T> = before.iter().chain(operands).copied().collect();
+        self.step().at(&inputs, &[])?.iter().map(ScalarValue::number).collect()
+    }
+
     /// Whether `T` has all functions of the step.
     pub(super) fn runs_at<T: Tile>(&self) -> bool {
         self.step().runs_at::<T>()
@@ -210,7 +211,8 @@ impl Scan {
             return;
         }
         out.iter_mut().zip(x).for_each(|(out, x)| out[..rows].copy_from_slice(&x[..rows]));
-        let plan = self.step.plan.get_or_init(|| Plan::new(self.step().clone(), &[]).expect("the step is a valid program"));
+        let plan =
+            self.step.plan.get_or_init(|| Plan::new(self.step().clone(), &[]).expect("the step is a valid program"));
         let results: SmallVec<[*mut T; 4]> = out.iter_mut().map(|out| out.as_mut_ptr()).collect();
         let before = results.iter().map(|h| h.cast_const().cast());
         let next = x.iter().map(|x| x.as_ptr().wrapping_add(rows).cast());

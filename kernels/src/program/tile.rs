@@ -6,10 +6,10 @@ use smallvec::SmallVec;
 
 use super::plan::Place;
 use super::{Instruction, Malformed, Plan, Program, Tile, ValueType};
-use crate::row::RowFunction;
 use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
+use crate::row::RowFunction;
 use crate::runtime::stop::filled;
 use crate::runtime::threads::parallel_for;
 

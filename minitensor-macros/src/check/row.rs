@@ -1,8 +1,8 @@
 //! The rules for row bodies.
 
 use minitensor_schema::grammar::{Dim, DimKind, NamedDims};
-use syn::{ExprCall, ExprMethodCall};
 use syn::visit::{self, Visit};
+use syn::{ExprCall, ExprMethodCall};
 
 use crate::ast::{Arity, Elem, Input, Level, Op, spelling, text};
 use crate::body::extent;

@@ -42,7 +42,13 @@ impl Lowering<'_> {
             self.scopes.bind_pattern(pattern, ValueKind::Data(Some(variable)), None);
             let names: Vec<&Pat> = match pattern {
                 Pat::Tuple(tuple) => tuple.elems.iter().collect(),
-                pattern => if is_one { vec![pattern] } else { vec![] },
+                pattern => {
+                    if is_one {
+                        vec![pattern]
+                    } else {
+                        vec![]
+                    }
+                }
             };
             for name in names {
                 if let Pat::Ident(name) = name {
