@@ -10,9 +10,11 @@
 mod function;
 mod lanes;
 mod number;
+mod recording;
 mod rule;
 mod tape;
 
-pub use lanes::{Lanes, Recording};
+pub use lanes::Lanes;
 pub use number::Traced;
+pub use recording::Recording;
 pub use tape::{Differentiable, Tape};

@@ -15,6 +15,8 @@ pub(super) struct Rule<S: 'static> {
     pub lanes: Option<LaneRule<S>>,
     /// Whether the step takes much longer than an arithmetic operation.
     pub is_dear: bool,
+    /// The number of its operands.
+    pub operands: usize,
 }
 
 /// The rule of a step for many cells. Node `k` has the values from `k · lanes` on.
@@ -29,7 +31,7 @@ pub(super) struct LaneRule<S: 'static> {
 pub(super) struct Leaf<S>(PhantomData<S>);
 
 impl<S: Differentiable> Leaf<S> {
-    pub const RULE: &'static Rule<S> = &Rule { pull: |_, _, _, _| {}, lanes: None, is_dear: false };
+    pub const RULE: &'static Rule<S> = &Rule { pull: |_, _, _, _| {}, lanes: None, is_dear: false, operands: 0 };
 }
 
 /// The rule of a function.
@@ -44,6 +46,7 @@ impl<F: Function<S, N> + Function<Dual<S>, N>, S: Differentiable, const N: usize
             None
         },
         is_dear: F::IS_DEAR,
+        operands: N,
     };
 
     fn pull(node: &Node<S>, values: &[S], adjoint: S, adjoints: &mut [S]) {

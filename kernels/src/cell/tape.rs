@@ -7,8 +7,8 @@ use std::thread::LocalKey;
 
 use num_complex::Complex;
 
-use super::lanes::Recording;
 use super::number::Traced;
+use super::recording::Recording;
 use super::rule::{Leaf, Rule};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Machine, Num};

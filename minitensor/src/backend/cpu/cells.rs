@@ -10,7 +10,7 @@ mod walk;
 
 use std::sync::{Mutex, PoisonError};
 
-use minitensor_kernels::threads::{few_chunks, parallel_for};
+use minitensor_kernels::threads::{few_chunks, num_threads, parallel_for};
 use smallvec::SmallVec;
 
 use self::call::{Call, Results};
@@ -32,7 +32,7 @@ use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 const GRAIN: usize = 16 * 1024;
 /// The maximum number of partial sums of an output. Each has memory of its own.
 const PARTS: usize = 16;
-/// The number of cells that a body with a derived gradient, and that gradient, compute side by side.
+/// The most cells that a body with a derived gradient, and that gradient, compute side by side.
 const SIDE_BY_SIDE: usize = 64;
 
 /// Computes the wanted outputs; the others are `None`. If there is a batch, an output without batch
@@ -83,7 +83,8 @@ pub fn run(
     choice.adapt(&call, &mut operands);
     let cells = batch.numel();
     let together = group(&operands, cells);
-    let grain = grain(&call, cells, work, !sums.is_empty()).max(together.unwrap_or(1));
+    let beside = beside(&call, cells, !sums.is_empty());
+    let grain = grain(&call, cells, work, !sums.is_empty()).max(together.unwrap_or(1)).max(beside);
     let mut partial = Vec::new();
     for (at, t) in sums {
         let output = &op.outputs[at - inputs.len()];
@@ -92,7 +93,7 @@ pub fn run(
         partial.push(sum);
     }
     let batch = merged(&batch, &mut operands);
-    let together = together.unwrap_or_else(|| (BREATH / work).max(1));
+    let together = together.unwrap_or_else(|| (BREATH / work).max(beside));
     let (kernel, is_of_columns) = (choice.kernel(), choice.is_of_columns);
     let failure = Mutex::new(None);
     parallel_for(cells, grain, |range| {
@@ -112,15 +113,21 @@ pub fn run(
     Ok(results)
 }
 
+/// The number of cells that a kernel should get at once, because it computes them side by side.
+fn beside(call: &Call<'_>, cells: usize, has_sums: bool) -> usize {
+    let op = call.op;
+    let is_derived = op.is_gradient() || matches!(op.backward, Backward::Derived(_));
+    // The division into partial sums determines their bits, so it does not depend on the number of threads.
+    let parts = if has_sums { PARTS } else { num_threads() };
+    if op.body.program().is_none() && is_derived { (cells / parts).clamp(1, SIDE_BY_SIDE) } else { 1 }
+}
+
 /// The fewest cells for a thread, of which each has `work` elements.
 fn grain(call: &Call<'_>, cells: usize, work: usize, has_sums: bool) -> usize {
     let op = call.op;
     // The division into partial sums determines their bits, so it is not tuned.
     let tuned = op.grain(call.attrs).filter(|_| !has_sums);
-    let mut grain = tuned.unwrap_or(GRAIN).div_ceil(work);
-    if op.body.program().is_none() && (op.is_gradient() || matches!(op.backward, Backward::Derived(_))) {
-        grain = grain.max(SIDE_BY_SIDE.min(cells / PARTS));
-    }
+    let grain = tuned.unwrap_or(GRAIN).div_ceil(work);
     if has_sums {
         return grain.max(cells.div_ceil(PARTS));
     }

@@ -56,7 +56,7 @@ where
 }
 
 /// The fewest cells that the steps of a body are repeated for side by side.
-const SIDE_BY_SIDE: usize = 16;
+const SIDE_BY_SIDE: usize = 4;
 
 /// The gradient of a cell op.
 ///
