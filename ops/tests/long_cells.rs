@@ -22,7 +22,7 @@ fn filtered<T: Float>(x: &[T], w: &[T], out: &mut [T], last: &mut T) {
 fn energy<T: Float>(x: &[T], scale: &[T], out: &mut T) {
     let mut total = T::zero();
     for i in 1..x.len() {
-        total = total + x[i] * x[i - 1] * scale[i];
+        total += x[i] * x[i - 1] * scale[i];
     }
     *out = total;
 }
