@@ -142,3 +142,29 @@ fn masks_and_positions_are_inputs_and_outputs() -> Result<()> {
     assert_eq!(order.to_vec::<i64>()?, [1, 0, 2, 0, 1, 2]);
     opcheck(&masked::op(), &[]).into_result()
 }
+
+/// Positions that are reduced, moved and scanned themselves.
+#[custom_op(name = "row_functions::positions", shape = (x: [.., n]) -> (top: [.., n], sum: [.., n], moved: [.., n], running: [.., n]))]
+fn positions<R: Row>(x: R) -> (R, R, R, R) {
+    let place = x.position();
+    (x + place.max(), x + place.sum(), x + place.shift(1), R::scan(x, |before, x| before + x * place))
+}
+
+#[test]
+fn positions_are_numbers_like_others_in_rows_side_by_side() -> Result<()> {
+    let (rows, n) = (200, 6);
+    let x: Vec<f64> = (0..rows * n).map(|i| (i * 7 % 13) as f64).collect();
+    let (top, sum, moved, running) = positions::call(&Tensor::from_vec(x.clone(), [rows, n])?)?;
+    let [top, sum, moved, running] = [top, sum, moved, running].map(|y| y.to_vec::<f64>());
+    let (top, sum, moved, running) = (top?, sum?, moved?, running?);
+    for (row, x) in x.chunks(n).enumerate() {
+        let mut total = x[0];
+        for (i, x) in x.iter().enumerate() {
+            let at = row * n + i;
+            total += if i > 0 { x * i as f64 } else { 0.0 };
+            let before = i.saturating_sub(1) as f64;
+            assert_eq!([top[at], sum[at], moved[at], running[at]], [x + 5.0, x + 15.0, x + before, total]);
+        }
+    }
+    Ok(())
+}

@@ -51,6 +51,7 @@ pub fn random_program(seed: u64, n: usize, kinds: usize) -> (Program, Vec<bool>)
         all.push((lit(0.75), false));
         all.push((x[0].count() * lit(0.01), false));
         all.push((x[0].position().tanh(), true));
+        all.push((x[0].position(), true));
         for _ in 0..random.below(24) + 3 {
             let ((a, along), (b, other)) = (all[random.below(all.len())], all[random.below(all.len())]);
             let (c, third) = all[random.below(all.len())];

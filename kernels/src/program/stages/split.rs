@@ -110,9 +110,10 @@ impl<'a> Split<'a> {
         self.of_level(level).into_iter().filter_map(function).collect()
     }
 
-    /// A slot with the elements of a value. If there is none, the value is added to those that the stage computes.
+    /// A slot with the elements of a value. If there is none, the value is added to those that the stage computes. Positions are there for a
+    /// part of a row only.
     pub fn row_of(&mut self, id: Id, roots: &mut Vec<(Id, Slot)>) -> Slot {
-        let known = self.slots[id.at()].filter(|slot| !matches!(slot, Slot::Column(_)));
+        let known = self.slots[id.at()].filter(|slot| !matches!(slot, Slot::Column(_) | Slot::Positions));
         let known = known.or_else(|| roots.iter().find(|(r, _)| *r == id).map(|(_, slot)| *slot));
         known.unwrap_or_else(|| {
             let slot = self.new_array();
