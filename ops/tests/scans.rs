@@ -1,5 +1,6 @@
 //! Row ops whose step is written in the body: `R::scan`. They are compared with loops, and with methods that have the same results.
 
+use minitensor::autograd::{Options, grad};
 use minitensor::prelude::*;
 use minitensor::testing::opcheck;
 use minitensor_ops as _;
@@ -181,5 +182,35 @@ fn scans_go_along_any_axis() -> Result<()> {
     let across = across.to_vec::<f64>()?;
     let turned: Vec<f64> = (0..7).flat_map(|j| across.chunks(7).map(move |row| row[j])).collect();
     assert_eq!(down.to_vec::<f64>()?, turned);
+    Ok(())
+}
+
+/// A filter with a coefficient for each position, which all rows share.
+#[custom_op(name = "scans::filter", shape = (x: [.., n], a: [n]) -> [.., n])]
+fn filter<R: Row>(x: R, a: R) -> R {
+    R::scan(x, |before, x| a * before + x)
+}
+
+#[test]
+fn a_row_that_all_rows_share_has_the_sum_of_their_gradients() -> Result<()> {
+    for [rows, n] in [[3, 5], [40, 7], [300, 9]] {
+        let (x, tensor) = sample(rows, n, 0.0)?;
+        let (a, _) = sample(1, n, 1.0)?;
+        let shared = Tensor::from_vec(a[0].clone(), [n])?.with_requires_grad()?;
+        let y = filter::call(&tensor, &shared)?;
+        let ones = Tensor::from_vec(vec![1.0; rows * n], [rows, n])?;
+        let found = grad(&[y], &[shared], &[Some(ones)], Options::default())?;
+        let mut expected = vec![0.0; n];
+        for x in &x {
+            let mut h = x.clone();
+            (1..n).for_each(|i| h[i] += a[0][i] * h[i - 1]);
+            let mut d = 1.0;
+            for i in (1..n).rev() {
+                expected[i] += d * h[i - 1];
+                d = 1.0 + d * a[0][i];
+            }
+        }
+        assert_rows("filter", found[0].as_ref().expect("a gradient"), std::iter::once(expected))?;
+    }
     Ok(())
 }

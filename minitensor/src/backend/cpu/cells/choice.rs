@@ -81,13 +81,14 @@ impl<'a> Traits<'_, 'a> {
         self.call.op.body.program().is_some() && self.call.op.combine.is_none()
     }
 
+    /// Whether there are enough neighbouring rows for a computation side by side. A result that is a sum over rows needs whole rows.
     fn is_wide(&self) -> bool {
-        self.batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE)
+        !self.has_sums && self.batch.last().is_some_and(|cells| *cells >= FEWEST_BESIDE)
     }
 
     /// Whether the elements of a row are far apart, and those of neighbouring rows are not.
     fn is_beside(&self) -> bool {
-        !self.has_sums && self.is_wide() && self.given().any(CellOperand::is_beside)
+        self.is_wide() && self.given().any(CellOperand::is_beside)
     }
 
     /// Whether there are enough elements to assemble machine code for them.
@@ -102,7 +103,7 @@ impl<'a> Traits<'_, 'a> {
 
     fn are_short(&self) -> bool {
         let is_short = |o: &CellOperand| o.sizes.len() == 1 && (2..=SHORT).contains(&o.sizes[0]);
-        self.is_of_rows() && !self.has_sums && self.cells() >= FEWEST_SHORT && self.given().any(is_short)
+        self.is_of_rows() && self.cells() >= FEWEST_SHORT && self.given().any(is_short)
     }
 
     /// Whether rows are few, and long enough to be shared between threads.
