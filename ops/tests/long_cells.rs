@@ -1,5 +1,5 @@
-//! Gradients of cells with so many steps that they are computed in segments. Many cells are computed side by side, and a single one by
-//! itself: both have the same bits.
+//! Gradients of long cells, which are computed in segments if there are several cells. They have the same bits as those of a single cell,
+//! which is computed in another way.
 
 use minitensor::autograd::{Options, grad};
 use minitensor::prelude::*;

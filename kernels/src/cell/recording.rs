@@ -31,7 +31,6 @@ pub struct Recording<S: 'static> {
 }
 
 /// Some steps, one after the other.
-#[derive(Default)]
 pub(super) struct Segment {
     /// The steps. The number of the first is in the first place of a segment.
     pub steps: Range<usize>,
@@ -43,6 +42,12 @@ pub(super) struct Segment {
     pub pulled: Vec<u32>,
 }
 
+impl Segment {
+    fn of(steps: Range<usize>) -> Segment {
+        Segment { steps, kept: vec![], pulled_kept: vec![], pulled: vec![] }
+    }
+}
+
 /// The most steps of a body that is one segment.
 const SHORT: usize = 1 << 13;
 /// The number of steps of a segment of a longer body.
@@ -52,104 +57,136 @@ const MOST_MEMORY: usize = 512 << 20;
 /// The place of a number that has none.
 const NOWHERE: u32 = u32::MAX;
 
+/// How the nodes of a tape are divided into segments.
+struct Division {
+    /// The number of steps before each node.
+    orders: Vec<u32>,
+    /// The number of steps of a segment.
+    segment: usize,
+    /// For each node, whether its number has a place of its own.
+    lasts: Vec<bool>,
+}
+
+impl Division {
+    fn of<S: Differentiable>(nodes: &[Node<S>], results: &[usize]) -> Division {
+        let mut orders = vec_for(nodes.len());
+        let mut count = 0;
+        for node in nodes {
+            orders.push(count);
+            count += u32::from(node.is_step());
+        }
+        let is_long = count as usize > SHORT;
+        let segment = if is_long { SEGMENT } else { SHORT };
+        let mut division = Division { orders, segment, lasts: filled(false, nodes.len()) };
+        results.iter().for_each(|at| division.lasts[*at] = is_long);
+        for (at, node) in nodes.iter().enumerate() {
+            division.lasts[at] |= !node.is_step();
+            for operand in node.operands() {
+                division.lasts[*operand as usize] |= division.segment_of(*operand as usize) != division.segment_of(at);
+            }
+        }
+        division
+    }
+
+    fn segment_of(&self, at: usize) -> usize {
+        self.orders[at] as usize / self.segment
+    }
+
+    /// The place of a step among those of its segment.
+    fn within(&self, at: usize) -> usize {
+        self.orders[at] as usize % self.segment
+    }
+}
+
 impl<S: Differentiable> Recording<S> {
     /// The recording of the nodes of a tape. `None` if it takes too much memory.
     pub(super) fn of(nodes: &[Node<S>], values: &[S], results: impl Iterator<Item = usize>) -> Option<Recording<S>> {
-        let is_step = |at: usize| nodes[at].rule.lanes.is_some();
-        let count = (0..nodes.len()).filter(|at| is_step(*at)).count();
-        let segment = if count > SHORT { SEGMENT } else { SHORT };
-        // For each node, the number of steps before it.
-        let mut orders: Vec<u32> = vec_for(nodes.len());
-        for at in 0..nodes.len() {
-            orders.push(orders.last().map_or(0, |before| before + u32::from(is_step(at - 1))));
-        }
-        let segment_of = |at: usize| orders[at] as usize / segment;
         let mut has_adjoint = filled(false, nodes.len());
-        let mut all_results = vec![];
-        for at in results {
-            if !std::mem::replace(&mut has_adjoint[at], true) {
-                all_results.push(at);
-            }
-        }
-        let mut lasts = filled(false, nodes.len());
-        all_results.iter().for_each(|at| lasts[*at] = count > SHORT);
-        for (at, node) in nodes.iter().enumerate() {
-            lasts[at] |= !is_step(at);
-            for operand in &node.operands[..node.rule.operands] {
-                lasts[*operand as usize] |= segment_of(*operand as usize) != segment_of(at);
-            }
-        }
+        let results: Vec<usize> = results.filter(|at| !std::mem::replace(&mut has_adjoint[*at], true)).collect();
+        let division = Division::of(nodes, &results);
+        let count = nodes.iter().filter(|node| node.is_step()).count();
+        let segments = (0..count).step_by(division.segment);
+        let segments = segments.map(|start| Segment::of(start..count.min(start + division.segment))).collect();
         let mut recording = Recording {
             steps: vec_for(count),
-            segments: (0..count.div_ceil(segment)).map(|_| Segment::default()).collect(),
+            segments,
             constants: vec![],
             places: filled(NOWHERE, nodes.len()),
             results: vec![],
             unused: vec![],
             lasting: 0,
-            longest: count.min(segment),
+            longest: count.min(division.segment),
             is_dear: nodes.iter().filter(|node| node.rule.is_dear).count() * 16 >= nodes.len(),
         };
-        recording.place(nodes, values, &lasts);
+        recording.place(nodes, values, &division.lasts);
         if 2 * size_of::<S>() * recording.memory() * FEWEST_LANES > MOST_MEMORY {
             return None;
         }
-        let place_of = |recording: &Recording<S>, at: usize, user: usize| match lasts[at]
-            && (!is_step(at) || segment_of(at) != user)
-        {
-            true => recording.places[at],
-            false => (recording.lasting + orders[at] as usize % segment) as u32,
-        };
-        for at in (0..nodes.len()).filter(|at| is_step(*at)) {
-            let (mut node, user) = (nodes[at], segment_of(at));
-            for operand in &mut node.operands[..nodes[at].rule.operands] {
-                *operand = place_of(&recording, *operand as usize, user);
+        recording.add_steps(nodes, &division);
+        recording.find_uses(nodes, &division, has_adjoint);
+        for at in results {
+            if !division.lasts[at] {
+                recording.places[at] = (recording.lasting + division.within(at)) as u32;
             }
-            recording.steps.push(node);
+            recording.results.push(recording.place_of(at));
         }
-        for (k, part) in recording.segments.iter_mut().enumerate() {
-            part.steps = k * segment..count.min((k + 1) * segment);
+        Some(recording)
+    }
+
+    /// Adds the steps, with places as operands. A step reads a number of its own segment where that computes it.
+    fn add_steps(&mut self, nodes: &[Node<S>], division: &Division) {
+        for (at, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_step()) {
+            let mut step = *node;
+            for (place, operand) in step.operands.iter_mut().zip(node.operands()) {
+                let operand = *operand as usize;
+                let is_near = nodes[operand].is_step() && division.segment_of(operand) == division.segment_of(at);
+                *place = match is_near {
+                    true => (self.lasting + division.within(operand)) as u32,
+                    false => self.places[operand],
+                };
+            }
+            self.steps.push(step);
+            if division.lasts[at] {
+                let kept = (self.lasting + division.within(at), self.place_of(at));
+                self.segments[division.segment_of(at)].kept.push(kept);
+            }
         }
-        for at in (0..nodes.len()).filter(|at| is_step(*at) && lasts[*at]) {
-            let kept = (recording.lasting + orders[at] as usize % segment, recording.places[at] as usize);
-            recording.segments[segment_of(at)].kept.push(kept);
-        }
-        // In reverse order: which steps have adjoints, and which step is the first to add to one.
-        let mut entered = recording.segments.len();
-        for at in (0..nodes.len()).rev() {
-            let node = &nodes[at];
-            if !is_step(at) {
+    }
+
+    /// Finds the steps that the results depend on, and for each adjoint the step that is the first to add to it.
+    fn find_uses(&mut self, nodes: &[Node<S>], division: &Division, mut has_adjoint: Vec<bool>) {
+        // The adjoints at the places that last, to which later segments and results have added.
+        let mut is_added = filled(false, self.lasting);
+        let lasting = |at: &usize| division.lasts[*at] && has_adjoint[*at];
+        (0..nodes.len()).filter(lasting).for_each(|at| is_added[self.place_of(at)] = true);
+        let mut entered = self.segments.len();
+        for (at, node) in nodes.iter().enumerate().rev() {
+            if !node.is_step() {
                 if node.needed != 0 && !has_adjoint[at] {
-                    recording.unused.push(recording.places[at] as usize);
+                    self.unused.push(self.place_of(at));
                 }
                 continue;
             }
-            let user = segment_of(at);
-            if user < entered {
-                entered = user;
-                // What later segments have added to.
-                let steps = (0..=at).rev().take_while(|at| !is_step(*at) || segment_of(*at) == user);
-                let kept: Vec<usize> = steps.filter(|at| is_step(*at) && lasts[*at] && has_adjoint[*at]).collect();
-                let pair =
-                    |at: usize| (recording.lasting + orders[at] as usize % segment, recording.places[at] as usize);
-                recording.segments[user].pulled_kept = kept.into_iter().map(pair).collect();
+            let own = division.segment_of(at);
+            let segment = &mut self.segments[own];
+            if own < entered {
+                entered = own;
+                segment.pulled_kept = segment.kept.iter().filter(|(_, place)| is_added[*place]).copied().collect();
             }
             if !has_adjoint[at] {
                 continue;
             }
-            recording.segments[user].pulled.push(orders[at]);
+            segment.pulled.push(division.orders[at]);
             for k in 0..MOST {
-                if node.needs(k) && !std::mem::replace(&mut has_adjoint[node.operands[k] as usize], true) {
-                    recording.steps[orders[at] as usize].first |= 1 << k;
+                let operand = node.operands[k] as usize;
+                if node.needs(k) && !std::mem::replace(&mut has_adjoint[operand], true) {
+                    self.steps[division.orders[at] as usize].first |= 1 << k;
+                    if division.lasts[operand] {
+                        is_added[self.places[operand] as usize] = true;
+                    }
                 }
             }
         }
-        for at in all_results {
-            let place = place_of(&recording, at, usize::MAX) as usize;
-            recording.places[at] = place as u32;
-            recording.results.push(place);
-        }
-        Some(recording)
     }
 
     /// Gives places to the numbers that last. Equal constants share one.
@@ -159,7 +196,7 @@ impl<S: Differentiable> Recording<S> {
             let (node, value) = (&nodes[at], values[at]);
             // Zeros and NaN share ranks.
             let is_unique = value.compare(S::zero()).is_some_and(|order| order != Ordering::Equal);
-            let is_constant = node.rule.lanes.is_none() && node.needed == 0;
+            let is_constant = !node.is_step() && node.needed == 0;
             let place = match is_constant && is_unique {
                 true => *known.entry(value.rank()).or_insert(self.lasting),
                 false => self.lasting,

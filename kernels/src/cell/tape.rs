@@ -102,6 +102,16 @@ impl<S> Node<S> {
         [operand, parameter as u32, (parameter >> 32) as u32]
     }
 
+    /// Whether it is no leaf, for numbers with lanes.
+    pub(super) fn is_step(&self) -> bool {
+        self.rule.lanes.is_some()
+    }
+
+    /// The steps whose results it takes, without a parameter.
+    pub(super) fn operands(&self) -> &[u32] {
+        &self.operands[..self.rule.operands]
+    }
+
     /// Whether the adjoint of an operand is needed.
     #[inline(always)]
     pub(super) fn needs(&self, operand: usize) -> bool {

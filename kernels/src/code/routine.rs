@@ -253,6 +253,7 @@ impl Routine {
     /// input with elements of the same size; otherwise, outputs overlap nothing. `uniforms` points to the uniforms.
     pub unsafe fn run(&self, n: usize, inputs: &[*const u8], uniforms: *const u8, outputs: &[*mut u8]) {
         let [step, lanes] = self.steps;
+        // One vector, as in the step of a scan, needs none of what follows.
         if n == lanes && self.aligned.is_empty() {
             // SAFETY: the caller's contract.
             return unsafe { self.call(1, n, inputs.as_ptr().cast(), uniforms, outputs.as_ptr(), &mut []) };

@@ -4,7 +4,7 @@
 //! the gradient then have the form of compiled passes. Otherwise one sweep in reverse order computes all ([`reverse`](super::reverse)).
 
 use super::symbol::use_plain_products;
-use super::{Id, Instruction, Program, ScalarValue, Scan, Symbol};
+use super::{Id, Instruction, Program, ScalarValue, Symbol};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real, lit};
 use crate::row::{RealRow, Reduction, RowFunction};
@@ -46,11 +46,6 @@ impl RowNode {
             }
             _ => Symbol::one(),
         }
-    }
-
-    /// The scan, if it is one.
-    pub fn scan(&self) -> Option<&Scan> {
-        if let NodeKind::Function(RowFunction::Scan(scan)) = &self.kind { Some(scan) } else { None }
     }
 
     /// Whether each element of the result has a cotangent of its own.
@@ -150,7 +145,7 @@ impl Program {
             let arguments = arguments.iter().map(|id| values[id.at()].number()).collect::<Option<_>>()?;
             nodes.push(RowNode { kind, at, arguments, result: values[at].number()? });
         }
-        if nodes.len() > MOST_FORWARDS || nodes.iter().any(|node| node.scan().is_some()) {
+        if nodes.len() > MOST_FORWARDS || self.scans() {
             let outputs = self.outputs.iter().zip(cotangents).zip(gives);
             return self.swept(&values, &nodes, outputs.map(|(((_, id), d), along)| (*id, *d, *along)), wrt);
         }

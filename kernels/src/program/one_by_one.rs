@@ -13,8 +13,7 @@ use super::tile::Shared;
 use crate::memory::copy::Pointer;
 use crate::number::scalar::Const;
 use crate::reduce::rows::SECTION;
-use crate::row::RowFunction;
-use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, Rows, Sections, add_rest, reduced};
+use crate::row::{Accumulators, Computed, LANES, Lanes, Reduction, RowFunction, Rows, Sections, add_rest, reduced};
 use crate::runtime::stop::filled;
 use crate::runtime::threads::{few_chunks, parallel_for};
 

@@ -1,7 +1,7 @@
 //! Reverse mode: the gradients of a program by one sweep over its instructions in reverse order.
 
 use super::gradient::{NodeKind, RowNode};
-use super::{Id, Instruction, Primitive, Program, ScalarValue, Symbol, ValueType, Variable};
+use super::{Id, Instruction, Primitive, Program, ScalarValue, Scan, Symbol, ValueType, Variable};
 use crate::number::Dual;
 use crate::number::scalar::{Element, Num, Real};
 use crate::row::{RealRow, Reduction, RowFunction};
@@ -71,27 +71,7 @@ impl Program {
                 _ => None,
             };
             if let Instruction::Row(RowFunction::Scan(scan), x) = instruction {
-                // The uses of all results are behind the first of them, which pulls all back.
-                let output_of = |other: &Instruction| match other {
-                    Instruction::Row(RowFunction::Scan(other), y) if x == y && other.is_beside(scan) => {
-                        Some(other.output)
-                    }
-                    _ => None,
-                };
-                let all = self.instructions.iter().enumerate().filter_map(|(at, other)| Some((at, output_of(other)?)));
-                let mut cotangents = vec![None; scan.states()];
-                let mut first = at;
-                for (other, output) in all {
-                    first = first.min(other);
-                    cotangents[output] = adjoints[other].total(true);
-                }
-                if first == at && cotangents.iter().any(Option::is_some) {
-                    let operands = x.iter().map(|id| values[id.at()].number()).collect::<Option<Vec<_>>>()?;
-                    let d: Vec<Symbol> = cotangents.into_iter().map(|d| d.unwrap_or_else(Symbol::zero)).collect();
-                    for (id, term) in x.iter().zip(scan.pulled(&operands, &d)?) {
-                        adjoints[id.at()].add(true, term);
-                    }
-                }
+                self.pull_scan(at, (scan, x), values, &mut adjoints)?;
                 continue;
             }
             let Some(d) = adjoints[at].total(varies[at]) else { continue };
@@ -135,6 +115,38 @@ impl Program {
             at.and_then(|at| adjoints[at].total(varies[at])).unwrap_or_else(Symbol::zero)
         };
         Some(wrt.iter().map(total).collect())
+    }
+
+    /// Adds to the adjoints of the operands of a scan, which may have several results. All are pulled back at the first of them, because
+    /// their uses come later in the program.
+    fn pull_scan(
+        &self,
+        at: usize,
+        (scan, x): (&Scan, &[Id]),
+        values: &[ScalarValue<Symbol>],
+        adjoints: &mut [Adjoint],
+    ) -> Option<()> {
+        let output_of = |other: &Instruction| match other {
+            Instruction::Row(RowFunction::Scan(other), y) if *x == y[..] && other.is_beside(scan) => Some(other.output),
+            _ => None,
+        };
+        if self.instructions[..at].iter().any(|other| output_of(other).is_some()) {
+            return Some(());
+        }
+        let mut cotangents = vec![None; scan.states()];
+        for (instruction, adjoint) in self.instructions[at..].iter().zip(&adjoints[at..]) {
+            if let Some(output) = output_of(instruction) {
+                cotangents[output] = adjoint.total(true);
+            }
+        }
+        if cotangents.iter().any(Option::is_some) {
+            let operands = x.iter().map(|id| values[id.at()].number()).collect::<Option<Vec<_>>>()?;
+            let d: Vec<Symbol> = cotangents.into_iter().map(|d| d.unwrap_or_else(Symbol::zero)).collect();
+            for (id, term) in x.iter().zip(scan.pulled(&operands, &d)?) {
+                adjoints[id.at()].add(true, term);
+            }
+        }
+        Some(())
     }
 }
 

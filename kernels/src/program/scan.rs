@@ -132,6 +132,13 @@ impl Scan {
     }
 }
 
+impl Program {
+    /// Whether it scans rows.
+    pub fn scans(&self) -> bool {
+        self.instructions.iter().any(|i| matches!(i, Instruction::Row(RowFunction::Scan(_), _)))
+    }
+}
+
 /// Scans rows with a step, which runs once. Other values that it uses become operands.
 pub(super) fn scan(rows: &[Symbol], body: impl FnOnce(&[Symbol], &[Symbol]) -> Vec<Symbol>) -> Vec<Symbol> {
     let parameters = symbol::parameters(2 * rows.len());
@@ -141,7 +148,8 @@ pub(super) fn scan(rows: &[Symbol], body: impl FnOnce(&[Symbol], &[Symbol]) -> V
     Scan::new(step, 0).results(&[rows, &others].concat())
 }
 
-/// What was recorded from parameters to results, as a program, and the other values that it uses. These are its last inputs.
+/// The program of a step that was recorded with these parameters and results. Its last inputs are other values that it uses, which are
+/// returned, too.
 fn recorded_step(parameters: &[Symbol], results: &[Symbol]) -> (Program, Vec<Symbol>) {
     let instructions = symbol::recorded();
     let place = |at: usize| parameters.iter().position(|parameter| parameter.0.at() == at);
@@ -218,7 +226,7 @@ impl Scan {
         let next = x.iter().map(|x| x.as_ptr().wrapping_add(rows).cast());
         let mut inputs: SmallVec<[*const u8; 8]> = before.chain(next).collect();
         let mut outputs: SmallVec<[*mut u8; 4]> = results.iter().map(|h| h.wrapping_add(rows).cast()).collect();
-        // A whole vector takes less time than a part of one. What it computes beyond the rows is replaced later.
+        // A whole vector takes less time than a part of one. Later steps replace the numbers beyond the rows.
         let lanes = plan.lanes::<T>();
         let (all, step) = (n * rows, rows * size_of::<T>());
         for at in (rows..all).step_by(rows) {

@@ -13,8 +13,7 @@ use crate::memory::Line;
 use crate::number::Truth;
 use crate::number::scalar::Const;
 use crate::reduce::rows::{LANES, RUN, SECTION};
-use crate::row::RowFunction;
-use crate::row::{Computed, Reduction, Rows, Sections, by_kind};
+use crate::row::{Computed, Reduction, RowFunction, Rows, Sections, by_kind};
 use crate::runtime::simd::clones;
 use crate::runtime::stop::vec_for;
 

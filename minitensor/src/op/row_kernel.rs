@@ -87,13 +87,12 @@ impl Prepared for RowKernel {
         }
         let is_position =
             |i: &Instruction| matches!(i, Instruction::Position | Instruction::Row(RowFunction::Argsort, _));
-        let is_scan = |i: &Instruction| matches!(i, Instruction::Row(RowFunction::Scan(_), _));
-        let scans = program.instructions().iter().any(is_scan);
         let has_positions = program.instructions().iter().any(is_position);
         let gives_positions = op.outputs.iter().find(|output| output.dtype == DTypeRule::Fixed(DType::I64));
         let gives_positions = gives_positions.filter(|_| has_positions).map(|output| output.name.to_string());
         let integers = op.outputs.iter().map(|o| matches!(o.dtype, DTypeRule::Fixed(d) if d.is_integer())).collect();
         let names = arguments.positions.iter().map(|i| op.inputs[*i].name.to_string()).collect();
+        let scans = program.scans();
         let per_row = arguments.numbers.len() + arguments.positions.len();
         let plan = RowPlan::new(program, &gives, per_row, &masks).map_err(|e| Error::value(e.to_string()))?;
         Ok(RowKernel {

@@ -146,12 +146,17 @@ impl Lowering<'_> {
             };
             self.scopes.bind_pattern(pattern, value, None);
         }
+        self.closure_body(&mut closure.body, None);
+        self.scopes.pop();
+    }
+
+    /// The body of a closure. The loops around it are not its own.
+    pub fn closure_body(&mut self, body: &mut Expr, want: Option<&[Elem]>) {
         self.closures += 1;
         let around = std::mem::take(&mut self.around);
-        self.value(&mut closure.body, None);
+        self.value(body, want);
         self.around = around;
         self.closures -= 1;
-        self.scopes.pop();
     }
 
     pub fn assign(&mut self, assign: &mut ExprAssign) -> ValueKind {

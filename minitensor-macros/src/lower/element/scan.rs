@@ -42,13 +42,8 @@ impl Lowering<'_> {
             self.scopes.bind_pattern(pattern, ValueKind::Data(Some(variable)), None);
             let names: Vec<&Pat> = match pattern {
                 Pat::Tuple(tuple) => tuple.elems.iter().collect(),
-                pattern => {
-                    if is_one {
-                        vec![pattern]
-                    } else {
-                        vec![]
-                    }
-                }
+                pattern if is_one => vec![pattern],
+                _ => vec![],
             };
             for name in names {
                 if let Pat::Ident(name) = name {
@@ -60,11 +55,7 @@ impl Lowering<'_> {
             self.report(result, &messages::SCAN_RESULTS, &[&count]);
             *step.body = placeholder();
         }
-        self.closures += 1;
-        let around = std::mem::take(&mut self.around);
-        self.value(&mut step.body, Some(&elements));
-        self.around = around;
-        self.closures -= 1;
+        self.closure_body(&mut step.body, Some(&elements));
         self.scopes.pop();
         ValueKind::Data(Some(variable))
     }
