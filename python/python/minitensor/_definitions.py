@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ._minitensor import _array_function, _definition, _op_identity
@@ -21,6 +21,7 @@ __all__ = [
     "define",
     "functions_of",
     "is_of_bits",
+    "needed",
     "operands_of",
     "renumbered",
 ]
@@ -49,6 +50,18 @@ def renumbered(node: Sequence[Any], places: Mapping[int, int] | Sequence[int]) -
     operands = operands_of(node)
     start = 3 if node[0] == "scan" else 1
     return (*node[:start], *(places[at] for at in operands), *node[start + len(operands) :])
+
+
+def needed(nodes: Sequence[Sequence[Any]], results: Sequence[int], among: Container[int] | None = None) -> list[int]:
+    """The nodes that results need, in order. Nodes that are not `among` these are needed without their operands."""
+    found: set[int] = set()
+    open_ = list(results)
+    while open_:
+        at = open_.pop()
+        if at not in found:
+            found.add(at)
+            open_ += operands_of(nodes[at]) if among is None or at in among else []
+    return sorted(found)
 
 
 def functions_of(nodes: Sequence[Sequence[Any]]) -> Iterator[str]:

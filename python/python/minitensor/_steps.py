@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ._definitions import operands_of, renumbered
+from ._definitions import needed, operands_of, renumbered
 from .elements import Element
 
 if TYPE_CHECKING:
@@ -39,21 +39,15 @@ def scan(trace: Trace, first: Element, others: tuple[object, ...], step: Callabl
 
 
 def _recorded(trace: Trace, parameters: list[int], results: list[int]) -> tuple[dict[str, Any], list[int]]:
-    """What was recorded from parameters to results, as a program, and the other nodes that it uses: its last inputs."""
+    """The program of a step with these parameters and results. Its last inputs are other nodes, returned too."""
     own = set(parameters)
     for at, node in enumerate(trace.nodes):
         if not own.isdisjoint(operands_of(node)):
             own.add(at)
-    used, open_ = set(), list(results)
-    while open_:
-        at = open_.pop()
-        if at not in used:
-            used.add(at)
-            open_ += operands_of(trace.nodes[at]) if at in own else []
     moved: dict[int, int] = {}
     nodes: list[Any] = []
     captured: list[int] = []
-    for at in sorted(used):
+    for at in needed(trace.nodes, results, own):
         node = trace.nodes[at]
         if at in own and trace.is_of_whole_rows(node):
             raise TypeError(
@@ -72,8 +66,7 @@ def _recorded(trace: Trace, parameters: list[int], results: list[int]) -> tuple[
             if value._is_condition:
                 # Operands are numbers.
                 nodes.append(("truthy", len(nodes) - 1))
-                at_one, at_zero = (trace.value(number)._node for number in (1, 0))
-                value = trace.add("select", at, at_one, at_zero)
+                value = trace.add("select", at, *(trace.value(number)._node for number in (1, 0)))
             captured.append(value._node)
         moved[at] = len(nodes) - 1
     states = len(results)

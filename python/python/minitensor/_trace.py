@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _minitensor, ops
-from ._definitions import define, operands_of, renumbered
+from ._definitions import define, needed, operands_of, renumbered
 from ._minitensor import Tensor
 from ._steps import scan
 from .elements import FUNCTIONS, Element, row_functions
@@ -101,15 +101,9 @@ class Trace:
 
     def program(self, results: list[int]) -> tuple[list[_Node], list[int]]:
         """Returns the nodes that results need, and the places of the results among them."""
-        needed, open_ = set(), list(results)
-        while open_:
-            at = open_.pop()
-            if at not in needed:
-                needed.add(at)
-                open_ += operands_of(self.nodes[at])
         moved: dict[int, int] = {}
         nodes: list[_Node] = []
-        for at in sorted(needed):
+        for at in needed(self.nodes, results):
             function, *rest = self.nodes[at]
             if function == "input" and isinstance(rest[0], str):
                 raise TypeError(f"op '{self.op}': an element of a step of 'scan' was kept; it exists only in the step")

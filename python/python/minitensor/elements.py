@@ -211,10 +211,13 @@ class Element:
             )
         return self._trace.call_row(name, {"x": self} | dict(zip(takes, args, strict=False)) | keywords)
 
-    def shift(self, places: int | None = None) -> Element:
-        """The element `places` before this one, or after it if `places` is negative; 0 outside of the row."""
+    def _expect_row(self) -> None:
         if not self._trace.is_of_rows:
             raise AttributeError(f"op '{self._trace.op}': an element has no neighbours; define a row op with mt.row_op")
+
+    def shift(self, places: int | None = None) -> Element:
+        """The element `places` before this one, or after it if `places` is negative; 0 outside of the row."""
+        self._expect_row()
         if isinstance(places, bool) or not isinstance(places, numbers.Integral):
             raise TypeError(
                 f"op '{self._trace.op}': 'shift' takes the number of places as an int, got {type(places).__name__}; "
@@ -229,8 +232,7 @@ class Element:
 
         With other rows, `step` takes and returns tuples, with one element of each row.
         """
-        if not self._trace.is_of_rows:
-            raise AttributeError(f"op '{self._trace.op}': an element has no neighbours; define a row op with mt.row_op")
+        self._expect_row()
         return self._trace.scan(self, others, step)
 
     def __bool__(self) -> NoReturn:
