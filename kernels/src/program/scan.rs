@@ -12,7 +12,11 @@ use super::{Id, Instruction, Malformed, Program, Scalar, ScalarValue, Symbol, Sy
 #[cfg(feature = "engine")]
 use super::{Plan, Tile};
 use crate::number::scalar::Element;
+#[cfg(feature = "engine")]
+use crate::reduce::scan::POLL_INTERVAL;
 use crate::row::{RealRow, RowFunction};
+#[cfg(feature = "engine")]
+use crate::runtime::stop::poll;
 
 /// One of the results of a scan over one or more rows at once: `hᵢ = step(hᵢ₋₁, xᵢ, cᵢ)`, and `h₀ = x₀`. The operands are the rows `x`, then other
 /// rows `c` that the step uses.
@@ -229,7 +233,10 @@ impl Scan {
         // A whole vector takes less time than a part of one. Later steps replace the numbers beyond the rows.
         let lanes = plan.lanes::<T>();
         let (all, step) = (n * rows, rows * size_of::<T>());
-        for at in (rows..all).step_by(rows) {
+        for (i, at) in (rows..all).step_by(rows).enumerate() {
+            if i % POLL_INTERVAL == 0 {
+                poll();
+            }
             let count = if rows < lanes && at + lanes <= all { lanes } else { rows };
             // SAFETY: the type has all functions of the program. Each operand and result has `count` elements from here on. The first
             // `rows` results before this place are not written to.

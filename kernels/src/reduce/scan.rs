@@ -16,7 +16,7 @@ const ASIDE: usize = 256;
 const GRAIN: usize = 32 * 1024;
 const COLUMNS: usize = 256;
 /// The number of rows after which sums along columns poll.
-const POLL_INTERVAL: usize = 64 * 1024;
+pub(crate) const POLL_INTERVAL: usize = 64 * 1024;
 
 /// `out[i] = x[0] + … + x[i]`. A long row is split into parts, which are summed separately from the elements before
 /// them.
