@@ -31,7 +31,7 @@ pub struct Complex {
 }
 
 /// The clauses that no such op can have.
-const OF_NONE: [&str; 4] = ["axis", "inplace", "program", "tune"];
+const OF_NONE: [&str; 3] = ["inplace", "program", "tune"];
 
 impl Complex {
     /// The complex numbers of a function. `None` if there are none, or if a mistake is reported elsewhere.

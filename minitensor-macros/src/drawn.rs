@@ -37,8 +37,10 @@ enum Kind {
 pub const WORDS: [&str; 3] = ["position", "uniform", "normal"];
 /// The clauses that both ops have. The one that makes the numbers checks shapes and conditions, too, so that errors have its name.
 const OF_BOTH: [&str; 4] = ["crate", "shape", "where", "linear"];
+/// The clause of the op that makes the numbers alone: the other one takes tensors whose last axis is the chosen one.
+const OF_COMPOSITE: [&str; 1] = ["axis"];
 /// The clauses that no such op can have.
-const OF_NONE: [&str; 4] = ["axis", "inplace", "symmetric", "replaces"];
+const OF_NONE: [&str; 3] = ["inplace", "symmetric", "replaces"];
 
 impl Drawn {
     /// Takes the attributes of these parameters from a function. `None` if there are none.
@@ -138,7 +140,7 @@ impl Drawn {
             _ => quote!(, #ident: [.., __n]),
         });
         let inputs: TokenStream = inputs.collect();
-        self.joined(|_| true, &inputs)
+        self.joined(|word| !OF_COMPOSITE.contains(&word), &inputs)
     }
 
     /// These clauses, with more inputs in the `shape` clause. `__n` is the dimension of the row.
@@ -220,7 +222,7 @@ impl Drawn {
                 (&generic.ident, generic.dtypes.iter().map(|dtype| format_ident!("{}", dtype.rust_name())));
             quote!(#ident: #(#dtypes)|*)
         });
-        let own = self.joined(|word| OF_BOTH.contains(&word), &shape_inputs);
+        let own = self.joined(|word| OF_BOTH.contains(&word) || OF_COMPOSITE.contains(&word), &shape_inputs);
         let own = if own.is_empty() { own } else { quote!(#own,) };
         let Op { name, aliases, since, .. } = op;
         let attr = quote! {

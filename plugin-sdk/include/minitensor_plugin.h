@@ -343,7 +343,8 @@ typedef struct MtOp {
   /* "(x: [.., n], k: [m]) -> [.., n] where m <= n", as in docs/defining-ops.md. May be empty for elements, which broadcast, and for
    * tensors, whose shape follows from the ops called. */
   MtStr shape;
-  /* MT_CELLS: the 1-based indices of the attributes `axis` and `keepdims`, 0 for none; whether `axis` accepts several axes */
+  /* The 1-based indices of the attributes `axis` and `keepdims`, 0 for none; whether `axis` accepts several axes. Cells get the axis
+   * as the last one. A body of tensors gets them as they are. Elements have no axis. */
   int32_t axis, keepdims, many_axes;
   uint32_t body;          /* MtBody */
   const void *context;    /* passed to `call`, `infer` and `program` */

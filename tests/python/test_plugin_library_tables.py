@@ -210,7 +210,7 @@ LISTS = [
     (
         'MtAttr odd[] = {{N("k"), .kind = MT_KIND_BOOL}}',
         ".attrs = odd, .n_attrs = 1, .axis = 1,",
-        "only a body of cells supports 'axis'",
+        "a body of elements has no 'axis'",
     ),
     (
         'MtAttr odd[] = {{N("k"), .kind = 1}}; static const MtOutput of_k[] = {{N("out"), .dtype_rule = MT_FROM_ATTR}}',

@@ -101,6 +101,8 @@ def test_its_ops_behave_like_built_in_ops(library):
         "rust_noise",
         "given::rust_resonance",
         "rust_resonance",
+        "given::rust_spectrum",
+        "rust_spectrum",
         "rust_transpose",
         "rust_soft_dtw",
     )
@@ -180,6 +182,24 @@ def test_an_op_has_complex_and_real_numbers(library):
     z, x = z.detach(), x.detach()
     jitted = mt.jit(lambda z, x: mt.ops.rust_resonance(z, x)[0] * 2)
     np.testing.assert_array_equal(jitted(z, x).numpy(), 2 * mt.ops.rust_resonance(z, x)[0].numpy())
+    plugins.unload_plugin("rust_example_plugin")
+
+
+def test_rows_of_complex_numbers_lie_along_any_axis(library):
+    plugins.load_plugin(library)
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(3, 4, 2)) + 1j * rng.normal(size=(3, 4, 2))
+    for axis in (0, 1, -1):
+        power = (np.abs(values) ** 2).sum(axis, keepdims=True)
+        out, of_out = mt.ops.rust_spectrum(mt.Tensor(values), axis=axis, keepdims=True)
+        np.testing.assert_allclose(of_out.numpy(), power, rtol=1e-14)
+        np.testing.assert_allclose(out.numpy(), values / np.sqrt(power), rtol=1e-14)
+        z = mt.Tensor(values, requires_grad=True)
+        mt.testing.gradcheck(lambda z, axis=axis: mt.ops.rust_spectrum(z, axis=axis)[0], [z])
+    with pytest.raises(IndexError, match="'rust_spectrum': axis 3 is out of range"):
+        mt.ops.rust_spectrum(mt.Tensor(values), axis=3)
+    several = mt.vmap(lambda z: mt.ops.rust_spectrum(z, axis=0)[1])(mt.Tensor(values))
+    np.testing.assert_allclose(several.numpy(), (np.abs(values) ** 2).sum(1), rtol=1e-14)
     plugins.unload_plugin("rust_example_plugin")
 
 

@@ -34,6 +34,13 @@ pub fn rust_resonance<T: Float>(force: Complex<T>, omega: T, #[default = 0.1] da
     (response, response.abs())
 }
 
+/// A spectrum with power 1, and its power before that.
+#[custom_op(shape = (z: [.., n]) -> (spectrum: [.., n], power: [..]), axis = -1)]
+pub fn rust_spectrum<R: Row>(z: Complex<R>) -> (Complex<R>, R) {
+    let power = z.norm_sqr().sum();
+    (z / power.sqrt(), power)
+}
+
 /// The transpose of a matrix, tile by tile. The fastest tile is measured.
 #[custom_op(
     shape = (x: [.., m, n]) -> [.., n, m],

@@ -68,7 +68,7 @@ fn parameter_type(op: &Op, name: &syn::Ident) -> String {
 /// tensors must have the same dimension.
 pub fn axis(op: &Op, clauses: &Clauses, diag: &mut Diag) {
     let Some(clause) = &clauses.axis else { return };
-    let Some(shape) = op.shape.as_ref().filter(|_| matches!(op.level, Level::Cell | Level::Row)) else {
+    let Some(shape) = op.shape.as_ref().filter(|_| op.level != Level::Element) else {
         return diag.error(&clause.word, &messages::AXIS_LEVEL, &[]);
     };
     let signature = op.signature();

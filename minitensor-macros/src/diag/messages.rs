@@ -109,7 +109,7 @@ messages! {
     COLUMNS: "the op has `Columns`, but `{}` has the type `{}`", "use `Columns<T>` for inputs, `ColumnsMut<T>` for outputs along the row, and `&mut [T]` for outputs without its dimension";
     COMBINE: "unknown word `{}` in the clause `combine`", "{}";
     COMBINE_LEVEL: "`combine` describes a row or cell op that reduces its only input along an axis to one result", "add the clause `axis` if the op reduces rows; otherwise remove `combine`";
-    AXIS_LEVEL: "only a row or cell op can have an `axis` clause", "remove it; a tensor op can take a parameter `axis: i64`";
+    AXIS_LEVEL: "an `axis` clause needs a `shape` clause with a row", "add one, such as `shape = (x: [.., n]) -> [.., n]`, or remove `axis`";
 
     // Rows.
     ROW_NEEDS_SHAPE: "the op `{}` works on rows, but has no `shape` clause", "state which arguments are rows, and which have one number for each row: `shape = (x: [.., n]) -> [.., n]`";

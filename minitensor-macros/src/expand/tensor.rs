@@ -23,9 +23,11 @@ pub fn body(op: &Op) -> TokenStream {
         Slot::Output(_) => TokenStream::new(),
     });
     let call = if op.params.is_empty() { quote!(_call) } else { quote!(call) };
+    let results = quote!(__private::IntoOutputs::into_outputs(#function(#(#args),*)));
+    let run = if op.axis.is_some() { quote!(__private::along_axis(call, |call| #results)) } else { results };
     quote! {
         fn #body(#call: &__private::Call<'_>) -> __private::Result<__private::Vec<__private::Tensor>> {
-            __private::IntoOutputs::into_outputs(#function(#(#args),*))
+            #run
         }
     }
 }

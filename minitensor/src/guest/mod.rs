@@ -5,6 +5,7 @@ mod backward_call;
 mod call;
 mod export;
 mod host;
+pub(crate) mod reshape;
 pub mod start;
 pub mod tensor;
 

@@ -1,5 +1,6 @@
 //! Runtime functions that the expansion of `#[custom_op]` calls. Not for hand-written code.
 
+mod axis;
 mod cell;
 mod complex;
 mod drawn;
@@ -14,6 +15,7 @@ pub use std::result::Result::Ok;
 pub use std::vec;
 pub use std::vec::Vec;
 
+pub use axis::along_axis;
 pub use cell::*;
 pub use complex::{joined, optional_parts, parts};
 pub use drawn::Drawn;

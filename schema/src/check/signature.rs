@@ -73,7 +73,7 @@ fn doubled<'a>(parts: impl Iterator<Item = (At, &'a str)>) -> Vec<Problem> {
 }
 
 /// Checks the dimensions of an op whose caller chooses the axis. Each tensor may have at most one, which must be a name or an
-/// attribute. If several axes may be chosen, it must be the same for all tensors.
+/// attribute. If several axes may be chosen, it must be the same for all tensors. An input without `..` may have any dimensions.
 pub fn axis(op: &Signature<'_>, shapes: &CoreShapes, is_many: bool) -> Option<Problem> {
     let inputs = op.inputs.iter().zip(shapes.inputs.iter()).enumerate();
     let inputs = inputs.map(|(i, (input, dims))| (At::Input(i), &input.name, dims));
@@ -83,6 +83,7 @@ pub fn axis(op: &Signature<'_>, shapes: &CoreShapes, is_many: bool) -> Option<Pr
     for (at, name, dims) in inputs.chain(outputs) {
         let fits = match dims.core.as_ref() {
             [] => true,
+            _ if !dims.batch && matches!(at, At::Input(_)) => true,
             [dim @ (Dim::Name(_) | Dim::Attr(_))] => !is_many || only.get_or_insert(dim) == &dim,
             _ => false,
         };
@@ -117,6 +118,7 @@ mod tests {
         assert_eq!(at("(x: [.., n]) -> [.., k]", true), Some(At::Output(0)));
         assert_eq!(at("(x: [.., n, m]) -> [.., n]", false), Some(At::Input(0)));
         assert_eq!(at("(x: [.., n]) -> [.., n / 2]", false), Some(At::Output(0)));
+        assert_eq!(at("(x: [n, 2]) -> [..]", true), None);
         assert_eq!(at("(x: [.., 3]) -> [..]", false), Some(At::Input(0)));
     }
 }

@@ -4,7 +4,10 @@ use smallvec::SmallVec;
 
 use crate::attr::Attr;
 use crate::error::{Error, Result};
+#[cfg(not(feature = "engine"))]
+use crate::guest::reshape;
 use crate::op::OpDef;
+#[cfg(feature = "engine")]
 use crate::op::by_name::reshape;
 use crate::tensor::{Shape, Strides, Tensor, normalize_axis};
 
@@ -127,6 +130,15 @@ impl AxisLayout {
         let mut inverse = vec![0i64; self.rank];
         self.order().enumerate().for_each(|(to, from)| inverse[from] = to as i64);
         reshape::permute(&cut, inverse)
+    }
+
+    /// A result without the core dimension, with the axes of size 1 of `keepdims`. Recorded.
+    pub fn keep(&self, tensor: &Tensor) -> Result<Tensor> {
+        if !self.keepdims {
+            return Ok(tensor.clone());
+        }
+        let sizes = self.output_shape(tensor.shape(), None);
+        reshape::reshape(tensor, sizes.iter().map(|s| *s as i64).collect())
     }
 
     /// An output without the core dimension, without the axes of size 1 of `keepdims`. Recorded.

@@ -1,6 +1,5 @@
 //! The arguments and outputs of a call.
 
-#[cfg(feature = "engine")]
 pub(crate) mod axis_layout;
 mod bind;
 pub(crate) mod dtype_rule;

@@ -125,8 +125,8 @@ fn axis(op: &OpDef, kind: u32) -> Result<()> {
         return wrong("its 'combine' needs an axis, one input along it, and one output without its dimension");
     }
     let Some(Axis { attr, keepdims, many }) = op.axis else { return Ok(()) };
-    if kind != body::CELLS {
-        return wrong("only a body of cells supports 'axis'; another body may have a plain attribute of this name");
+    if !matches!(kind, body::CELLS | body::TENSORS) {
+        return wrong("a body of elements has no 'axis'; it may have a plain attribute of this name");
     }
     let kind = |a: u8| &op.attrs[a as usize].kind;
     if *kind(attr) != if many { AttrKind::Ints } else { AttrKind::Int } {
