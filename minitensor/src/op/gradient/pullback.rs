@@ -7,7 +7,7 @@ use crate::__private::vjp_program;
 use crate::attr::{Attr, AttrKind};
 use crate::autograd::{BackwardCall, is_grad_enabled};
 use crate::backend::Wanted;
-use crate::dispatch::dispatch_wanted;
+use crate::dispatch::{Produced, dispatch_wanted};
 use crate::dtype::{DType, DTypeSet};
 use crate::error::{Error, Result};
 use crate::op::call::Arg;
@@ -272,22 +272,50 @@ impl Pullback {
         if let ShapeRule::Core(_) = self.vjp.shape {
             self.replace_placeholders(call, &mut tensors)?;
         }
-        let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
-        let outputs = if self.takes_numbers {
-            let numbers = call.op().attrs.iter().zip(call.attrs()).filter(|(a, _)| a.kind == AttrKind::Float);
-            // The program does not read a number that is not given.
-            let numbers: SmallVec<[Attr; 2]> =
-                numbers.map(|(_, v)| if *v == Attr::None { Attr::Float(0.0) } else { v.clone() }).collect();
-            dispatch_wanted(&self.vjp, &args, &numbers, Wanted::of(self.wanted))?
-        } else {
-            // Without `axis` and `keepdims`: here the axis is the last one.
-            dispatch_wanted(&self.vjp, &args, &call.attrs()[..self.vjp.attrs.len()], Wanted::of(self.wanted))?
-        };
         let mut gradients = vec![None; call.num_inputs()];
-        for (i, gradient) in self.gradients.iter().zip(outputs) {
+        for (i, gradient) in self.gradients.iter().zip(self.outputs(call.op(), call.attrs(), &tensors)?) {
             gradients[*i as usize] = gradient;
         }
         Ok(gradients)
+    }
+
+    /// The gradients of the inputs that need one, of a call that is not recorded and whose tensors have one shape. `None` if an output is
+    /// needed that is not known.
+    pub fn of_tensors(
+        &self,
+        op: &OpDef,
+        attrs: &[Attr],
+        inputs: &[Option<Tensor>],
+        known: &[Option<Tensor>],
+        cotangents: &[Option<Tensor>],
+    ) -> Result<Option<Vec<Tensor>>> {
+        let mut tensors: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
+        for slot in &self.slots {
+            tensors.push(match *slot {
+                Slot::Cotangent(k) | Slot::Like(k) => cotangents[usize::from(k)].clone(),
+                Slot::Input(i) => inputs[usize::from(i)].clone(),
+                Slot::Output(k) => match (known.get(usize::from(k)), &cotangents[usize::from(k)]) {
+                    (Some(Some(t)), Some(g)) if (g.shape(), g.dtype()) == (t.shape(), t.dtype()) => Some(t.clone()),
+                    _ => return Ok(None),
+                },
+                Slot::Number(_) => return Ok(None),
+            });
+        }
+        Ok(Some(self.outputs(op, attrs, &tensors)?.into_iter().flatten().collect()))
+    }
+
+    /// The outputs of the vector-Jacobian product.
+    fn outputs(&self, op: &OpDef, attrs: &[Attr], tensors: &[Option<Tensor>]) -> Result<Produced> {
+        let args: SmallVec<[Arg<'_>; 4]> = tensors.iter().map(|t| t.as_ref().into()).collect();
+        if !self.takes_numbers {
+            // Without `axis` and `keepdims`: here the axis is the last one.
+            return dispatch_wanted(&self.vjp, &args, &attrs[..self.vjp.attrs.len()], Wanted::of(self.wanted));
+        }
+        let numbers = op.attrs.iter().zip(attrs).filter(|(a, _)| a.kind == AttrKind::Float);
+        // The program does not read a number that is not given.
+        let numbers: SmallVec<[Attr; 2]> =
+            numbers.map(|(_, v)| if *v == Attr::None { Attr::Float(0.0) } else { v.clone() }).collect();
+        dispatch_wanted(&self.vjp, &args, &numbers, Wanted::of(self.wanted))
     }
 }
 
