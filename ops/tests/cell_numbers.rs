@@ -54,6 +54,29 @@ fn mixed<T: Float>(x: &[T], #[default = 2] k: i64, #[default = 3] m: usize, out:
     out[0] *= 1.0 / n as f64;
 }
 
+/// The sizes of a matrix, and integers that are computed from them, beside elements.
+#[custom_op(name = "cell_numbers::sizes", shape = (x: [.., h, w], at: [.., 2]) -> [..] where h > 0, w > 0)]
+fn sizes<T: Float>(x: ArrayView2<T>, at: &[T], out: &mut T) {
+    let (h, w) = x.dim();
+    let (row, column) = ((at[0] as usize).min(h - 1), (at[1] as usize).min(w - 1));
+    let (mut sum, mut count) = (x[[row, column]], 1);
+    for i in 0..row {
+        sum += x[[i, column]];
+        count += 1;
+    }
+    let top = (row + 1).min(h);
+    *out = sum / count + (at[0] - row) * h + at[1] * x.shape()[1] + at[0] * top + at[1].minimum(w - 1) * w.pow(2);
+}
+
+#[test]
+fn sizes_beside_elements_are_elements() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])?;
+    let at = Tensor::from_vec(vec![1.5, 2.25], [2])?;
+    // The mean of 6 and 3, then 0.5 · 2, 2.25 · 3, 1.5 · 2 and 2 · 9.
+    assert_eq!(sizes::call(&x, &at)?.to_vec::<f64>()?, [4.5 + 1.0 + 6.75 + 3.0 + 18.0]);
+    minitensor::testing::opcheck(&sizes::op(), &[]).into_result()
+}
+
 #[test]
 fn numbers_beside_elements_are_elements() -> Result<()> {
     let x = [1.0, -2.0, 3.0, 0.5];

@@ -102,6 +102,12 @@ pub fn normalized<R: Row>(z: Complex<R>, w: R) -> (Complex<R>, R) {
     (z / length, length)
 }
 
+/// `z` over its length, which the gradient holds constant.
+#[custom_op(name = "complex_numbers::direction")]
+pub fn direction<T: Float>(z: Complex<T>) -> Complex<T> {
+    z / z.abs().detach()
+}
+
 fn numbers(parts: &[(f64, f64)]) -> Result<Tensor> {
     let (re, im): (Vec<f64>, Vec<f64>) = parts.iter().copied().unzip();
     complex::call(&Tensor::from_vec(re, [parts.len()])?, &Tensor::from_vec(im, [parts.len()])?)
@@ -207,7 +213,9 @@ fn integers_beside_complex_numbers() -> Result<()> {
 
 #[test]
 fn opcheck_accepts_them() -> Result<()> {
-    for op in [magnitude::op(), polar::op(), several::op(), julia::op(), functions::op(), normalized::op()] {
+    for op in
+        [magnitude::op(), polar::op(), several::op(), julia::op(), functions::op(), normalized::op(), direction::op()]
+    {
         opcheck(&op, &[]).into_result()?;
     }
     Ok(())

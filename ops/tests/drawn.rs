@@ -34,6 +34,13 @@ pub fn gumbel_softmax<R: Row>(logits: R, temperature: R, #[uniform] u: R, #[norm
     e / e.sum()
 }
 
+/// `x` rounded beside its position, with the gradient of `x`.
+#[custom_op]
+pub fn straight_through<T: Float>(x: T, #[position(-1)] at: T, #[uniform] u: T) -> T {
+    let y = x + at + 0.25 * u;
+    y + (y.round() - y).detach()
+}
+
 mod renamed {
     pub use minitensor as library;
     use minitensor::prelude::Float;
@@ -131,7 +138,7 @@ fn the_rows_of_a_batch_have_positions() -> Result<()> {
 
 #[test]
 fn they_pass_opcheck_and_have_gradients() -> Result<()> {
-    for op in [turned::op(), added::op(), alibi::op()] {
+    for op in [turned::op(), added::op(), alibi::op(), straight_through::op()] {
         opcheck(&op, &[]).into_result()?;
     }
     let x = ramp(&[3, 4]).with_requires_grad()?;

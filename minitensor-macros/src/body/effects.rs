@@ -70,6 +70,8 @@ pub struct Effects {
     pub exits: Vec<syn::Error>,
     /// The `return`s, as errors.
     pub returns: Vec<syn::Error>,
+    /// The outer variables that it changes in any way.
+    pub changed: Vec<Ident>,
     /// Effects that cannot be limited to the elements that take the branch.
     pub errors: Vec<syn::Error>,
     loops: usize,
@@ -119,6 +121,7 @@ impl Effects {
             Expr::Struct(pattern) => pattern.fields.iter().for_each(|f| self.changes(&f.expr, whole)),
             _ => {
                 let Some(name) = root(place).filter(|name| !self.own.contains(&text(name))) else { return };
+                self.changed.push(name.clone());
                 let shown = spelling(place);
                 let mistake = error(whole, &messages::ASSIGNS_IN_IF, &[name, &shown, &shown]);
                 if !matches!(place, Expr::Path(_)) {
@@ -137,6 +140,7 @@ impl Effects {
             return;
         }
         if let Some(name) = root(&call.receiver).filter(|name| !self.own.contains(&text(name))) {
+            self.changed.push(name.clone());
             let method = text(&call.method);
             self.errors.push(error(&call.method, &messages::MODIFIES_IN_IF, &[name, &method]));
         }

@@ -6,7 +6,7 @@ use super::record::Recording;
 use crate::autograd::NoGrad;
 use crate::dispatch::dispatch;
 use crate::error::{Error, Result};
-use crate::op::Arg;
+use crate::op::{Arg, OpRef};
 use crate::tensor::Tensor;
 
 /// A function of tensors in which the detached values are those of the call that was recorded.
@@ -16,6 +16,8 @@ pub(crate) struct DetachedApart {
     held: Vec<Tensor>,
     /// For each result, whether it is detached.
     is_detached: Vec<bool>,
+    /// For each call of an op whose program detaches values: the op that computes these from the second half of its inputs.
+    apart: Vec<Option<OpRef>>,
     /// The values of the recorded call.
     constants: Vec<Option<Tensor>>,
 }
@@ -34,10 +36,16 @@ impl DetachedApart {
         let recorder = recording.end();
         let graph = Graph { outputs: ids, ..recorder.graph };
         let is_cut = |call: &Call| !call.cut.detached.is_empty();
-        if !graph.is_pure() || !(is_detached.contains(&true) || graph.calls.iter().any(is_cut)) {
+        let apart = |call: &Call| {
+            call.op.with_detached_apart(&call.attrs, |i| !matches!(call.args.get(i), None | Some(Operand::None)))
+        };
+        let apart = graph.calls.iter().map(apart).collect::<Result<Vec<_>>>()?;
+        let detaches =
+            is_detached.contains(&true) || apart.iter().any(Option::is_some) || graph.calls.iter().any(is_cut);
+        if !graph.calls.iter().all(Call::is_pure) || !detaches {
             return Ok(None);
         }
-        let mut apart = DetachedApart { graph, held: recorder.held, is_detached, constants: Vec::new() };
+        let mut apart = DetachedApart { graph, held: recorder.held, is_detached, apart, constants: Vec::new() };
         let _quiet = NoGrad::new();
         let inputs: Vec<Tensor> = inputs.iter().map(Tensor::detach).collect();
         apart.constants = apart.values(&inputs)?;
@@ -59,22 +67,24 @@ impl DetachedApart {
     fn values(&self, inputs: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
         let source = |(value, held): (&super::Value, &Tensor)| match &value.source {
             Source::Input(at) => Ok(Some(inputs[*at].clone())),
-            Source::Captured(_) => Ok(Some(held.clone())),
+            // The random numbers are those of the recording.
+            Source::Captured(_) | Source::Key(..) => Ok(Some(held.clone())),
             Source::Constant(t) => Ok(Some(t.clone())),
             Source::Computed => Ok(None),
             _ => Err(Error::runtime("the function reads a gradient")),
         };
         let mut values = self.graph.values.iter().zip(&self.held).map(source).collect::<Result<Vec<_>>>()?;
-        for call in &self.graph.calls {
+        let has_constants = !self.constants.is_empty();
+        for (call, apart) in self.graph.calls.iter().zip(&self.apart) {
+            let apart = apart.as_ref().filter(|_| has_constants);
             let tensor = |(i, operand): (usize, &Operand)| {
                 let Operand::Value(id) = operand else { return Ok(None) };
-                let is_constant = call.cut.detached.contains(&i) && !self.constants.is_empty();
-                found(if is_constant { &self.constants } else { &values }, *id).map(Some)
+                let is_constant = i >= call.args.len() || call.cut.detached.contains(&i);
+                found(if is_constant && has_constants { &self.constants } else { &values }, *id).map(Some)
             };
-            let tensors = call.args.iter().enumerate().map(tensor).collect::<Result<Vec<Option<Tensor>>>>()?;
-            let args: Vec<Arg<'_>> = call
-                .args
-                .iter()
+            let operands = || call.args.iter().chain(apart.iter().flat_map(|_| &call.args));
+            let tensors = operands().enumerate().map(tensor).collect::<Result<Vec<Option<Tensor>>>>()?;
+            let args: Vec<Arg<'_>> = operands()
                 .zip(&tensors)
                 .map(
                     |(operand, t)| {
@@ -82,7 +92,8 @@ impl DetachedApart {
                     },
                 )
                 .collect();
-            for (id, t) in call.outputs.iter().zip(dispatch(&call.op, &args, &call.attrs)?.into_vec()) {
+            for (id, t) in call.outputs.iter().zip(dispatch(apart.unwrap_or(&call.op), &args, &call.attrs)?.into_vec())
+            {
                 if let Some(id) = id {
                     values[id.at()] = Some(t);
                 }

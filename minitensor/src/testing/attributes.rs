@@ -147,6 +147,10 @@ fn exact_integers(op: &OpRef, sample: &Sample, index: usize) -> Result<()> {
         let _limit = observe(Arc::new(Limit { thread: thread::current().id(), calls: AtomicUsize::new(0) }));
         quietly(|| results(op, &with(&integers, index, Attr::Int(value))?))
     };
+    // A power with a large exponent, or a long loop, could use all memory. It fails at smaller numbers, too.
+    if [10, 20].iter().any(|bits| run(1 << bits).is_err()) {
+        return Ok(());
+    }
     let (Ok(a), Ok(b), Ok(c)) = (run(LIMIT - 1), run(LIMIT), run(LIMIT + 1)) else { return Ok(()) };
     let same = |x: &[crate::Tensor], y: &[crate::Tensor]| {
         x.iter().zip(y).all(|(x, y)| matches!((x.to_vec::<i64>(), y.to_vec::<i64>()), (Ok(x), Ok(y)) if x == y))

@@ -166,6 +166,7 @@ fn detached_apart(op: &OpRef, sample: &Sample) -> Result<Option<(OpRef, Sample)>
 fn recorded<'a>(op: &OpRef, sample: &'a Sample, which: &'a [usize]) -> Result<Option<Box<Function<'a>>>> {
     let leaves = sample.map(|i, t| if which.contains(&i) { t.copied()?.with_requires_grad() } else { t.copied() })?;
     let given = |inputs: &[Option<Tensor>]| inputs.iter().flatten().cloned().collect::<Vec<Tensor>>();
+    manual_seed(0);
     let apart = DetachedApart::of(&given(&leaves.inputs), || leaves.call(op)).unwrap_or_default();
     let Some(apart) = apart else { return Ok(None) };
     Ok(Some(Box::new(move |tensors: &[Tensor]| {

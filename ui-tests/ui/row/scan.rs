@@ -43,6 +43,28 @@ pub fn one_result<R: Row>(x: R) -> R {
     y
 }
 
+/// A sum beside the scan.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+pub fn changes<R: Row>(x: R) -> R {
+    let mut total = 0.0 * x;
+    R::scan(x, |before, x| {
+        total += x;
+        before + total
+    })
+}
+
+/// A list beside the scan.
+#[custom_op(shape = (x: [.., n]) -> [.., n])]
+pub fn collects<R: Row>(x: R) -> R {
+    let mut all = vec![x];
+    R::scan(x, |before, x| {
+        let mut own = x;
+        own += before;
+        all.push(own);
+        own
+    })
+}
+
 /// One number for each row.
 #[custom_op(shape = (x: [.., n]) -> [..])]
 pub fn number<R: Row>(x: R) -> R {

@@ -74,6 +74,9 @@ const PARTS: &[&str] = &[
 
 /// Methods of slices and views that return an integer.
 const SIZES: &[&str] = &["len", "nrows", "ncols"];
+/// Methods of integers that return an integer.
+const OF_INTEGERS: &[&str] =
+    &["min", "max", "clamp", "pow", "abs_diff", "div_ceil", "isqrt", "saturating_add", "saturating_sub", "rem_euclid"];
 
 /// Functions of `minitensor::kernels::rows` that return an element.
 const REDUCTIONS: &[&str] = &["sum", "sum_map", "prod", "dot"];
@@ -92,14 +95,24 @@ impl Lowering<'_> {
                 Some(local) => local.certain == Some(Certain::NUMBER),
                 None => path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string())),
             },
-            Expr::MethodCall(call) => call.args.is_empty() && SIZES.iter().any(|name| call.method == name),
+            Expr::MethodCall(call) if call.args.is_empty() && SIZES.iter().any(|name| call.method == name) => true,
+            Expr::MethodCall(call) => {
+                OF_INTEGERS.iter().any(|name| call.method == name)
+                    && !matches!(*call.receiver, Expr::Lit(_))
+                    && self.is_number(&call.receiver)
+                    && call.args.iter().all(|arg| self.is_number(arg))
+            }
             Expr::Cast(cast) => is_integer(&cast.ty),
             Expr::Binary(binary) => {
                 let is_arithmetic =
                     matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_));
                 is_arithmetic && self.is_number(&binary.left) && self.is_number(&binary.right)
             }
-            Expr::Index(inner) => matches!(&*inner.expr, Expr::Path(_)) && self.is_number(&inner.expr),
+            Expr::Index(inner) => match &*inner.expr {
+                Expr::Path(_) => self.is_number(&inner.expr),
+                Expr::MethodCall(call) => call.method == "shape" && call.args.is_empty(),
+                _ => false,
+            },
             Expr::Lit(lit) => match &lit.lit {
                 syn::Lit::Int(int) => int.suffix().is_empty(),
                 syn::Lit::Float(float) => float.suffix().is_empty(),

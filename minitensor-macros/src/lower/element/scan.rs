@@ -6,7 +6,7 @@ use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat};
 use super::{Lowering, placeholder};
 use crate::ast::{Elem, Generic};
 use crate::body::methods::{ROW_METHODS, is_scan};
-use crate::body::{Certain, ValueKind, certain};
+use crate::body::{Certain, Effects, ValueKind, certain};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -70,7 +70,7 @@ impl Lowering<'_> {
         is_wrong.then(|| result.clone())
     }
 
-    /// Reports a step that does not have two parameters, or that has functions of rows.
+    /// Reports a step that does not have two parameters, changes what is around it, or has functions of rows.
     fn wrong_step(&mut self, step: &ExprClosure) -> bool {
         struct OfRows<'a>(Vec<&'a syn::Ident>);
         impl<'a> Visit<'a> for OfRows<'a> {
@@ -95,11 +95,15 @@ impl Lowering<'_> {
         if step.inputs.len() != 2 {
             return self.report(step, &messages::SCAN_STEP, &[]);
         }
+        let changed = Effects::of_expr(&Expr::Closure(step.clone())).changed;
+        for name in &changed {
+            self.report(name, &messages::SCAN_CHANGES, &[name]);
+        }
         let mut of_rows = OfRows(vec![]);
         of_rows.visit_expr(&step.body);
         for name in &of_rows.0 {
             self.report(name, &messages::SCAN_ROWS, &[name]);
         }
-        !of_rows.0.is_empty()
+        !of_rows.0.is_empty() || !changed.is_empty()
     }
 }

@@ -62,11 +62,17 @@ impl Lowering<'_> {
             for (((pattern, value), known), expr) in pattern.elems.iter().zip(values).zip(known).zip(&mut tuple.elems) {
                 let known = known.or(self.known_mask(id, value));
                 let value = self.promote(id, expr, value);
+                let known = self.known_number(expr, value).or(known);
                 self.scopes.bind_pattern(pattern, value, Some(id));
                 self.know(pattern, known);
             }
             return;
         }
+        // The parts of what is no tuple have the type of all.
+        let of_each = match &*init.expr {
+            Expr::MethodCall(call) if call.method == "dim" && self.head.is_machine() => Some(Certain::NUMBER),
+            scan => self.scanned(scan).map(Certain::Element),
+        };
         if let Pat::Type(pattern) = &local.pat
             && let Some(value) = self.parts(&mut init.expr, &pattern.ty)
         {
@@ -103,10 +109,18 @@ impl Lowering<'_> {
         }
         let known = known.or(self.known_mask(id, value));
         let value = self.promote(id, &mut init.expr, value);
-        let is_number = self.head.is_machine() && value == ValueKind::Static && self.is_number(&init.expr);
-        let known = if is_number { Some(Certain::NUMBER) } else { known };
+        let known = self.known_number(&init.expr, value).or(known);
         self.scopes.bind_pattern(&local.pat, value, Some(id));
-        self.know(&local.pat, known);
+        match &local.pat {
+            Pat::Tuple(pattern) => pattern.elems.iter().for_each(|part| self.know(part, of_each)),
+            pattern => self.know(pattern, known),
+        }
+    }
+
+    /// A number of Rust in a body of machine numbers.
+    fn known_number(&self, expr: &Expr, value: ValueKind) -> Option<Certain> {
+        let is_number = self.head.is_machine() && value == ValueKind::Static && self.is_number(expr);
+        is_number.then_some(Certain::NUMBER)
     }
 
     /// A flag that becomes a mask.
