@@ -62,6 +62,42 @@ fn arranged<R: Row>(x: R, key: R) -> (R, R, R) {
     (x.take(key.argsort()), x.cumprod(), x.put(key.floor()))
 }
 
+/// The last element, the last of the largest sums of a run up to it, and the row `lag` places ago.
+#[custom_op(name = "row_functions::ends", shape = (x: [.., n]) -> (last: [..], best: [..], before: [.., n]))]
+fn ends<R: Row>(x: R, #[default = 1] lag: usize) -> (R, R, R) {
+    let (best, _) = R::scan((x, x), |(best, run), (x, y)| {
+        let run = y + run.maximum(0.0);
+        (if run > best { run } else { best + 0.0 * x }, run)
+    });
+    (x.at((x.count() - 1).to_index()), best.at(best.count() - 1), x.shift(lag))
+}
+
+#[test]
+fn the_last_element_is_that_at_a_computed_index() -> Result<()> {
+    let x = row(&[1.0, -3.0, 2.0, 2.5, -1.0])?;
+    let (last, best, before) = ends::call(&x, 2)?;
+    assert_eq!((last.to_vec::<f64>()?, best.to_vec::<f64>()?), (vec![-1.0], vec![4.5]));
+    assert_eq!(before.to_vec::<f64>()?, [0.0, 0.0, 1.0, -3.0, 2.0]);
+    opcheck(&ends::op(), &[]).into_result()
+}
+
+/// The elements at a literal, at an attribute, at a computed number, and at one that is no position.
+#[custom_op(
+    name = "row_functions::chosen",
+    shape = (x: [.., n]) -> (first: [..], kth: [..], top: [..], none: [..]) where k >= 0, k < n,
+)]
+fn chosen<R: Row>(x: R, #[default = 1] k: i64) -> (R, R, R, R) {
+    (x.at(0), x.at(k), x.at((-x).argmin()), x.detach().at(x.count()))
+}
+
+#[test]
+fn numbers_are_indices() -> Result<()> {
+    let (first, kth, top, none) = chosen::call(&row(&[1.0, 5.0, 2.0])?, 2)?;
+    assert_eq!([first, kth, top].map(|t| t.item::<f64>()).into_iter().collect::<Result<Vec<_>>>()?, [1.0, 2.0, 5.0]);
+    assert!(none.item::<f64>()?.is_nan());
+    opcheck(&chosen::op(), &[]).into_result()
+}
+
 #[test]
 fn functions_of_rows_pass_opcheck() -> Result<()> {
     let ops = [

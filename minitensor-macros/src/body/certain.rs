@@ -97,6 +97,7 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
             let name = call.method.to_string();
             match name.as_str() {
                 "to_bits" | "to_integer" => return head.bits_of(i).map(Certain::Element),
+                "to_index" => return Some(Certain::Index),
                 "to_number" => return Some(Certain::Element(head.part(i))),
                 _ => {}
             }

@@ -6,10 +6,10 @@ use minitensor_schema::dtype::Bound;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
 use syn::visit::Visit;
-use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, Type};
+use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, ReturnType, Type};
 
 use super::{Certain, ValueKind};
-use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, text};
+use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, spelling, text};
 use crate::dtype::COMPLEX;
 use crate::hygiene::quote;
 use crate::parse::variable_of_complex;
@@ -61,8 +61,14 @@ impl Head {
         let written = op.outputs.iter().filter(|o| op.level == Level::Cell && !matches!(o.role, Role::Mutates(_)));
         let written = written.map(|o| (o.ident.clone(), of_core(o.elem, o.core, Arity::One)));
         let params = op.inputs.iter().map(input).chain(op.attrs.iter().map(attr)).chain(written).collect();
-        let computed = |elem| if let Elem::Fixed(_) = elem { Elem::Generic(0) } else { elem };
-        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| computed(o.elem)).collect();
+        // Indices are no numbers, unlike other integers.
+        let indices = indices(&op.function.sig.output);
+        let computed = |(k, elem): (usize, Elem)| match elem {
+            Elem::Fixed(_) if !indices.contains(&k) => Elem::Generic(0),
+            elem => elem,
+        };
+        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem);
+        let returned = returned.enumerate().map(computed).collect();
         let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
         let mut generics = op.generics.clone();
         let has_reals = generics.iter().any(|g| g.bound.is_of_floats());
@@ -168,6 +174,13 @@ pub fn add_bits(function: &ItemFn, generics: &mut Vec<Generic>) -> Option<usize>
     let bound = Bound::named("Int").expect("a trait");
     generics.push(Generic { ident: format_ident!("Bits"), bound, dtypes: bound.dtypes });
     Some(variable)
+}
+
+/// Which results have the type `R::Index`.
+fn indices(output: &ReturnType) -> Vec<usize> {
+    let ReturnType::Type(_, ty) = output else { return vec![] };
+    let all: Vec<&Type> = if let Type::Tuple(tuple) = &**ty { tuple.elems.iter().collect() } else { vec![ty] };
+    (0..all.len()).filter(|k| spelling(all[*k]).ends_with("::Index")).collect()
 }
 
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {

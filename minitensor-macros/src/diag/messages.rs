@@ -190,7 +190,7 @@ messages! {
     NOT_A_CONDITION: "`{}` is a number, not a condition", "compare it, such as `{} != 0`";
     OPTIONAL_OPERAND: "`{}` may be absent", "handle both cases: `match {} { Some(value) => …, None => … }`";
     INDEX_OPERAND: "`{}` is an index, not a number", "`x.at({})` is the element of `x` at this index, and `x.position()` the index of each element";
-    NOT_AN_INDEX: "`{}` is not an index", "declare an input `index: R::Index` with the dimensions `[..]`, or select by `x.position()`";
+    NOT_AN_INDEX: "`{}` is not an index", "write an integer, a number that all elements of the row share, or an input `index: R::Index`";
     PLACE_OPERAND: "`{}` is a reference to an element", "write `*{}`";
     DEREFERENCED: "`{}` is an element, not a reference", "write `{}` without `*`";
     FLAG_OPERAND: "`{}` is a `bool`, not a number", "write `if {} { … } else { … }`";
@@ -211,6 +211,7 @@ messages! {
     COMPLEX_RESULT: "`{}` is real, but the function returns `{}`", "write `Complex::from({})`";
     REAL_RESULT: "`{}` is complex, but the function returns `{}`", "return a real number, such as `{}.re()` or `{}.abs()`";
     BITS_MIXED: "`{}` is a number, but `{}` is the bits of one", "write `{}.to_bits()` or `{}.to_integer()` for bits, or `{}.to_number()` for a number";
+    INDEX_RESULT: "`{}` is a number, but the function returns `{}::Index`", "write `{}.to_index()`";
     BITS_RESULT: "`{}` is the bits of a number, but a number is expected", "write `{}.to_number()`, or `{}::from_bits({})`";
     NUMBER_RESULT: "`{}` is a number, but bits are expected", "write `{}.to_bits()` for its bits, or `{}.to_integer()`";
     BITS_FRACTION: "`{}` is beside bits, which are an integer", "use an integer, or convert the bits by `to_number()`";

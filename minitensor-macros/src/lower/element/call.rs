@@ -177,6 +177,9 @@ impl Lowering<'_> {
         if let Some(variable) = self.scanned(expr) {
             return self.scan(expr, variable);
         }
+        if let Some(value) = self.at_number(expr) {
+            return value;
+        }
         let of_numbers = matches!(expr, Expr::MethodCall(call) if self.has_numbers(&call.receiver));
         let folds = of_numbers && matches!(expr, Expr::MethodCall(call) if self.folds_elements(call));
         let (mut callee, args, elements) = match expr {
@@ -262,7 +265,7 @@ impl Lowering<'_> {
             }
         }
         if let Expr::MethodCall(call) = expr
-            && call.method == "powi"
+            && matches!(&*call.method.to_string(), "powi" | "shift")
             && let Some(arg) = call.args.first_mut().filter(|arg| !is_literal(arg))
         {
             let (rt, bare) = (self.rt, without_parens(arg));
@@ -304,6 +307,27 @@ impl Lowering<'_> {
 }
 
 impl Lowering<'_> {
+    /// Lowers `x.at(number)`. `None` for another call.
+    fn at_number(&mut self, expr: &mut Expr) -> Option<ValueKind> {
+        let Expr::MethodCall(call) = expr else { return None };
+        let is_it = self.head.level == Level::Row && call.method == "at" && call.args.len() == 1;
+        let is_element = match self.certain(call.args.first().filter(|_| is_it)?) {
+            Some(Certain::Element(_)) => true,
+            None => false,
+            _ => return None,
+        };
+        let row = self.value(&mut call.receiver, None);
+        let number = self.value(&mut call.args[0], None);
+        let variable = if let ValueKind::Data(variable) = row { variable } else { self.only_variable() };
+        // Another value may be an index.
+        if is_element || number.is_static() {
+            self.coerce_beside(&mut call.args[0], number, variable, false);
+            let (rt, row, number) = (self.rt, &call.receiver, &call.args[0]);
+            *expr = Expr::Verbatim(quote_spanned!(call.method.span()=> #rt::at_number(#row, #number)));
+        }
+        Some(ValueKind::Data(variable))
+    }
+
     /// `T::from_bits`
     fn is_from_bits(&self, path: &syn::Path) -> bool {
         let segments: Vec<_> = path.segments.iter().map(|s| &s.ident).collect();

@@ -14,7 +14,7 @@ use crate::body::methods::{
 };
 use crate::body::{Certain, certain};
 use crate::diag::{Message, error, messages};
-use crate::dtype::Bound;
+use crate::dtype::{Bound, DType};
 use minitensor_schema::message::counted;
 
 /// Macros that show values, and those that test them.
@@ -222,6 +222,10 @@ impl Lowering<'_> {
                 let name = self.variable_name(i);
                 self.report(result, &messages::ELEMENT_RESULT, &[&shown, &name, &shown])
             }
+            (Certain::Element(i), Elem::Fixed(DType::I64)) if self.head.level == Level::Row => {
+                let name = self.variable_name(i);
+                self.report(result, &messages::INDEX_RESULT, &[&shown, &name, &shown])
+            }
             (Certain::Element(i), Elem::Generic(j)) if i != j && self.head.is_bits(i) => {
                 let variable = self.variable_name(self.head.part(i));
                 self.report(result, &messages::BITS_RESULT, &[&shown, &shown, &variable, &shown])
@@ -359,8 +363,7 @@ impl Lowering<'_> {
                 ("powi", None) if is_float => return self.report(arg, &messages::POWER, &[&shown(arg), &shown(arg)]),
                 ("shift", Some(Certain::Element(_))) => return self.report(arg, &messages::PLACES, &[&shown(arg)]),
                 ("shift", None) if is_float => return self.report(arg, &messages::PLACES, &[&shown(arg)]),
-                ("at", Some(Certain::Index)) => {}
-                ("at", has) if has.is_some() || matches!(arg, Expr::Lit(_)) => {
+                ("at", has) if !matches!(has, None | Some(Certain::Index | Certain::Element(_))) || is_float => {
                     return self.report(arg, &messages::NOT_AN_INDEX, &[&shown(arg)]);
                 }
                 (_, Some(Certain::Element(j))) if DATA_METHODS.contains(&ours) && j != variable => {
