@@ -65,7 +65,8 @@ fn sizes<T: Float>(x: ArrayView2<T>, at: &[T], out: &mut T) {
         count += 1;
     }
     let top = (row + 1).min(h);
-    *out = sum / count + (at[0] - row) * h + at[1] * x.shape()[1] + at[0] * top + at[1].minimum(w - 1) * w.pow(2);
+    *out =
+        sum / count + (at[0] - row) * (h as T) + at[1] * x.shape()[1] + at[0] * top + at[1].minimum(w - 1) * w.pow(2);
 }
 
 #[test]

@@ -87,7 +87,8 @@ fn the_last_element_is_that_at_a_computed_index() -> Result<()> {
     shape = (x: [.., n]) -> (first: [..], kth: [..], top: [..], none: [..]) where k >= 0, k < n,
 )]
 fn chosen<R: Row>(x: R, #[default = 1] k: i64) -> (R, R, R, R) {
-    (x.at(0), x.at(k), x.at((-x).argmin()), x.detach().at(x.count()))
+    let zero = (k - k) as R;
+    (x.at(0), x.at(k) + zero, x.at((-x).argmin()), x.detach().at(x.count()))
 }
 
 #[test]

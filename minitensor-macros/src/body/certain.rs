@@ -123,6 +123,7 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
                 name => result(name, i),
             }
         }
+        Expr::Cast(cast) => of_type(&cast.ty, head).filter(|to| matches!(to, Certain::Element(_))),
         Expr::Block(block) => tail(&block.block).and_then(of),
         // A branch that is a literal has the type of the other.
         Expr::If(branch) => {

@@ -6,7 +6,7 @@ use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprIndex, Pat, UnOp, parse_
 
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
 use crate::ast::Elem;
-use crate::body::{Certain, ValueKind};
+use crate::body::{Certain, ValueKind, certain};
 use crate::diag::messages;
 use crate::dtype::{DType, DTypeSet};
 
@@ -73,7 +73,15 @@ impl Lowering<'_> {
                 ValueKind::Data(None)
             }
             _ if matches!(cast.ty.to_token_stream().to_string().as_str(), "f32" | "f64") => ValueKind::Float,
-            _ => ValueKind::Static,
+            // `k as T`
+            _ => match certain::of_type(&cast.ty, self.head) {
+                Some(Certain::Element(variable)) => {
+                    let (rt, number, ty) = (self.rt, without_parens(&cast.expr), &cast.ty);
+                    *expr = Expr::Verbatim(quote_spanned!(cast.span()=> #rt::lit::<#ty>(#number)));
+                    ValueKind::Data(Some(variable))
+                }
+                _ => ValueKind::Static,
+            },
         }
     }
 

@@ -9,7 +9,34 @@ use crate::body::methods::{ROW_METHODS, is_scan};
 use crate::body::{Certain, Effects, ValueKind, certain};
 use crate::diag::messages;
 
+/// The most rows that are scanned together.
+const MOST_ROWS: usize = 8;
+
+/// Whether a pattern certainly has another number of parts than there are rows.
+fn is_wrong_pattern(pattern: &Pat, count: usize, is_one: bool) -> bool {
+    match pattern {
+        Pat::Tuple(tuple) => {
+            let has_rest = tuple.elems.iter().any(|part| matches!(part, Pat::Rest(_)));
+            !has_rest && tuple.elems.len() != count && (count > 1 || is_one)
+        }
+        _ => false,
+    }
+}
+
+fn shown_rows(count: usize) -> String {
+    if count == 1 { "one row".to_owned() } else { format!("{count} rows") }
+}
+
 impl Lowering<'_> {
+    /// Reports a `let` that takes another number of results than a scan has.
+    pub fn wrong_results(&mut self, pattern: &Pat, scan: &Expr) -> bool {
+        let Expr::Call(call) = scan else { return false };
+        let Some(rows) = call.args.first().filter(|_| self.scanned(scan).is_some()) else { return false };
+        let is_one = matches!(self.certain(rows), Some(Certain::Element(_)));
+        let count = if let Expr::Tuple(tuple) = rows { tuple.elems.len() } else { 1 };
+        is_wrong_pattern(pattern, count, is_one) && self.report(pattern, &messages::SCAN_PATTERN, &[&shown_rows(count)])
+    }
+
     /// The dtype variable of the rows that an expression scans.
     pub fn scanned(&self, expr: &Expr) -> Option<usize> {
         let Expr::Call(call) = expr else { return None };
@@ -35,6 +62,17 @@ impl Lowering<'_> {
         }
         let is_one = self.certain(rows) == Some(Certain::Element(variable));
         let count = if let Expr::Tuple(tuple) = &*rows { tuple.elems.len() } else { 1 };
+        if count > MOST_ROWS {
+            self.report(rows, &messages::SCAN_MANY, &[&count]);
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
+        let wrong = step.inputs.iter().find(|pattern| is_wrong_pattern(pattern, count, is_one));
+        if let Some(pattern) = wrong.cloned() {
+            self.report(pattern, &messages::SCAN_PATTERN, &[&shown_rows(count)]);
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
         let elements = vec![Elem::Generic(variable); count];
         self.value(rows, Some(&elements));
         self.scopes.push();

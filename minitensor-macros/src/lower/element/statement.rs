@@ -4,7 +4,7 @@ use proc_macro2::TokenTree;
 use quote::{ToTokens, quote};
 use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
 
-use super::Lowering;
+use super::{Lowering, placeholder};
 use crate::ast::{Elem, spelling};
 use crate::body::{Certain, ValueKind, certain, holds};
 use crate::diag::{error, messages};
@@ -67,6 +67,9 @@ impl Lowering<'_> {
                 self.know(pattern, known);
             }
             return;
+        }
+        if self.wrong_results(&local.pat, &init.expr) {
+            *init.expr = placeholder();
         }
         // The parts of what is no tuple have the type of all.
         let of_each = match &*init.expr {
