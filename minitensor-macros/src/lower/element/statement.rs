@@ -60,11 +60,7 @@ impl Lowering<'_> {
             let known: Vec<_> = tuple.elems.iter().map(|e| self.certain(e)).collect();
             let values: Vec<_> = tuple.elems.iter_mut().map(|e| self.value(e, None)).collect();
             for (((pattern, value), known), expr) in pattern.elems.iter().zip(values).zip(known).zip(&mut tuple.elems) {
-                let known = known.or(self.known_mask(id, value));
-                let value = self.promote(id, expr, value);
-                let known = self.known_number(expr, value).or(known);
-                self.scopes.bind_pattern(pattern, value, Some(id));
-                self.know(pattern, known);
+                self.bind_let(id, pattern, expr, (value, known));
             }
             return;
         }
@@ -110,14 +106,19 @@ impl Lowering<'_> {
         if let Some(i) = many {
             value = ValueKind::Many(Some(i));
         }
-        let known = known.or(self.known_mask(id, value));
-        let value = self.promote(id, &mut init.expr, value);
-        let known = self.known_number(&init.expr, value).or(known);
-        self.scopes.bind_pattern(&local.pat, value, Some(id));
-        match &local.pat {
-            Pat::Tuple(pattern) => pattern.elems.iter().for_each(|part| self.know(part, of_each)),
-            pattern => self.know(pattern, known),
+        self.bind_let(id, &local.pat, &mut init.expr, (value, known));
+        if let Pat::Tuple(pattern) = &local.pat {
+            pattern.elems.iter().for_each(|part| self.know(part, of_each));
         }
+    }
+
+    /// Binds the names of a pattern to a lowered value.
+    fn bind_let(&mut self, id: usize, pattern: &Pat, expr: &mut Expr, (value, known): (ValueKind, Option<Certain>)) {
+        let known = known.or(self.known_mask(id, value));
+        let value = self.promote(id, expr, value);
+        let known = self.known_number(expr, value).or(known);
+        self.scopes.bind_pattern(pattern, value, Some(id));
+        self.know(pattern, known);
     }
 
     /// A number of Rust in a body of machine numbers.
