@@ -127,3 +127,19 @@ fn opcheck_accepts_them() -> Result<()> {
     }
     Ok(())
 }
+
+/// Each row times a number.
+#[custom_op(name = "axis::scaled", shape = (x: [.., n], by: [..]) -> (out: [.., n], total: [..]), axis = -1)]
+fn scaled<R: Row>(x: R, by: R) -> (R, R) {
+    (x * by, (x * by).sum())
+}
+
+#[test]
+fn a_number_for_each_row_has_no_more_batch_dimensions() -> Result<()> {
+    let x = random(&[2, 4])?;
+    let (_, total) = scaled::call(&x, &random(&[2])?, -1, false)?;
+    assert_eq!(&total.shape()[..], [2]);
+    let error = scaled::call(&x, &random(&[3, 2])?, -1, false).expect_err("too many dimensions").to_string();
+    assert!(error.contains("'by' of shape (3, 2)") && error.contains("only 1 batch dimension"), "{error}");
+    Ok(())
+}

@@ -88,7 +88,21 @@ fn the_last_element_is_that_at_a_computed_index() -> Result<()> {
 )]
 fn chosen<R: Row>(x: R, #[default = 1] k: i64) -> (R, R, R, R) {
     let zero = (k - k) as R;
-    (x.at(0), x.at(k) + zero, x.at((-x).argmin()), x.detach().at(x.count()))
+    let (after, between) = (x.detach().at(x.count()), x.detach().at(x.count() / 2 - 1));
+    (x.at(0), x.at(k) + zero, x.at((-x).argmin()), if after.isnan() { between } else { 0.0 })
+}
+
+/// The first, the last and the element after it, of integers.
+#[custom_op(name = "row_functions::ends_of_integers", shape = (x: [.., n]) -> (first: [..], last: [..], none: [..]) where n > 0)]
+fn ends_of_integers<R: IntRow>(x: R) -> (R, R, R) {
+    (x.at(0), x.at(x.count() - 1), x.at(x.count()))
+}
+
+#[test]
+fn integers_are_selected_too() -> Result<()> {
+    let (first, last, none) = ends_of_integers::call(&Tensor::from_vec(vec![7_i64, 8, 9], [3])?)?;
+    assert_eq!([first, last, none].map(|t| t.item::<i64>()).into_iter().collect::<Result<Vec<_>>>()?, [7, 9, 0]);
+    opcheck(&ends_of_integers::op(), &[]).into_result()
 }
 
 #[test]

@@ -101,6 +101,13 @@ impl CallShapes {
                     if split > 0 && !dims.batch {
                         return Err(fail(i, t, needed("exactly")));
                     }
+                    // The places of the axes refer to the tensors along the axis.
+                    if let (Some(axes), Some(rank)) = (&axes, rank)
+                        && split > rank - axes.width()
+                    {
+                        let most = counted(rank - axes.width(), "batch dimension");
+                        return Err(fail(i, t, format!("the inputs along the axis have only {most}")));
+                    }
                     (t.shape()[..split].into(), t.shape()[split..].iter().copied().collect())
                 }
             };

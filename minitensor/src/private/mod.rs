@@ -100,11 +100,17 @@ pub fn exponent(n: impl Exponent) -> i64 {
     n.exponent()
 }
 
-/// The element of a row at a position; NaN, or 0 of integers, if there is no such position.
+/// The element of a row at a position; NaN if there is no such position.
 #[inline(always)]
-pub fn at_number<R: minitensor_kernels::RealRow>(row: R, position: R) -> R {
-    let exists = position.greater_equal(lit(0)) & position.less(row.count());
+pub fn at_number<R: minitensor_kernels::Row>(row: R, position: R) -> R {
+    let exists = position.greater_equal(lit(0)) & position.less(row.count()) & position.equal(position.floor());
     R::select(exists, row.at(position.to_index()), lit(f64::NAN))
+}
+
+/// The element of a row of integers at a position; 0 if there is no such position.
+#[inline(always)]
+pub fn at_integer<R: minitensor_kernels::RealRow>(row: R, position: R) -> R {
+    row.at(position.to_index())
 }
 
 /// A number of memory without its fraction, which is then cast to an integer type as by Rust's `as`: floats are limited to its range, but

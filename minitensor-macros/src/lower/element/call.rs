@@ -323,7 +323,9 @@ impl Lowering<'_> {
         if is_element || number.is_static() {
             self.coerce_beside(&mut call.args[0], number, variable, false);
             let (rt, row, number) = (self.rt, &call.receiver, &call.args[0]);
-            *expr = Expr::Verbatim(quote_spanned!(call.method.span()=> #rt::at_number(#row, #number)));
+            let is_of_floats = variable.is_none_or(|i| self.head.generics[i].bound.is_of_floats());
+            let at = Ident::new(if is_of_floats { "at_number" } else { "at_integer" }, call.method.span());
+            *expr = Expr::Verbatim(quote_spanned!(call.method.span()=> #rt::#at(#row, #number)));
         }
         Some(ValueKind::Data(variable))
     }
