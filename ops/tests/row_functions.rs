@@ -84,12 +84,11 @@ fn the_last_element_is_that_at_a_computed_index() -> Result<()> {
 /// The elements at a literal, at an attribute, at a computed number, and at one that is no position.
 #[custom_op(
     name = "row_functions::chosen",
-    shape = (x: [.., n]) -> (first: [..], kth: [..], top: [..], none: [..]) where k >= 0, k < n,
+    shape = (x: [.., n]) -> (first: [..], kth: [..], top: [..], none: [..]) where k > 0, k < n,
 )]
 fn chosen<R: Row>(x: R, #[default = 1] k: i64) -> (R, R, R, R) {
-    let zero = (k - k) as R;
     let (after, between) = (x.detach().at(x.count()), x.detach().at(x.count() / 2 - 1));
-    (x.at(0), x.at(k) + zero, x.at((-x).argmin()), if after.isnan() { between } else { 0.0 })
+    (x.at(0), x.at(k) * (k as R) / k, x.at((-x).argmin()), if after.isnan() { between } else { 0.0 })
 }
 
 /// The first, the last and the element after it, of integers.
