@@ -81,8 +81,13 @@ impl Input {
     /// Whether its type is `R::Index`. Other integers of an element or row body are numbers, which the `dtype` clause stores as
     /// integers.
     pub fn is_index(&self) -> bool {
-        matches!(self.elem, Elem::Fixed(_)) && spelling(&self.ty).ends_with("::Index")
+        matches!(self.elem, Elem::Fixed(_)) && is_index(&self.ty)
     }
+}
+
+/// `R::Index`
+pub fn is_index(ty: &Type) -> bool {
+    spelling(ty).ends_with("::Index")
 }
 
 /// The dtype of an input or output.

@@ -37,7 +37,7 @@ enum Kind {
 pub const WORDS: [&str; 3] = ["position", "uniform", "normal"];
 /// The clauses that both ops have. The one that makes the numbers checks shapes and conditions, too, so that errors have its name.
 const OF_BOTH: [&str; 4] = ["crate", "shape", "where", "linear"];
-/// The clause of the op that makes the numbers alone: the other one takes tensors whose last axis is the chosen one.
+/// The clauses that only the op that makes the numbers has. The other op takes tensors whose last axis is the chosen one.
 const OF_COMPOSITE: [&str; 1] = ["axis"];
 /// The clauses that no such op can have.
 const OF_NONE: [&str; 3] = ["inplace", "symmetric", "replaces"];

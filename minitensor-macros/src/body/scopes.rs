@@ -9,7 +9,7 @@ use syn::visit::Visit;
 use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, ReturnType, Type};
 
 use super::{Certain, ValueKind};
-use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, spelling, text};
+use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, is_index, text};
 use crate::dtype::COMPLEX;
 use crate::hygiene::quote;
 use crate::parse::variable_of_complex;
@@ -180,7 +180,7 @@ pub fn add_bits(function: &ItemFn, generics: &mut Vec<Generic>) -> Option<usize>
 fn indices(output: &ReturnType) -> Vec<usize> {
     let ReturnType::Type(_, ty) = output else { return vec![] };
     let all: Vec<&Type> = if let Type::Tuple(tuple) = &**ty { tuple.elems.iter().collect() } else { vec![ty] };
-    (0..all.len()).filter(|k| spelling(all[*k]).ends_with("::Index")).collect()
+    (0..all.len()).filter(|k| is_index(all[*k])).collect()
 }
 
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {

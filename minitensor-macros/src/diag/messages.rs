@@ -130,7 +130,7 @@ messages! {
     PRECOMPILED_FUNCTION: "a `precompiled` body cannot call `{}`, which is a function of the whole row", "remove the clause `precompiled`";
     SCAN_STEP: "`scan` takes a row, or a tuple of rows, and a step with two parameters", "write `R::scan(x, |before, x| …)`; the step returns the next element";
     SCAN_RESULTS: "the step of `scan` must return {} elements", "return a tuple with the next element of each row";
-    SCAN_MANY: "{} rows are scanned together, but at most 8 can be", "scan some of them first, or compute several of them from others";
+    SCAN_MANY: "{} rows are scanned together, but at most {} can be", "scan some of them first, or compute several of them from others";
     SCAN_PATTERN: "the pattern does not fit a scan of {}", "write one name for one row, or a tuple of as many names as there are rows: `R::scan((x, y), |(a, b), (x, y)| …)`";
     SCAN_CHANGES: "the step of `scan` changes `{}`, but it runs once for all elements", "scan several rows, as in `R::scan((x, y), |(a, b), (x, y)| …)`, and return the new values";
     SCAN_ROWS: "`{}` is a function of rows, but the step of `scan` computes single elements", "call it before `scan`, and use its result in the step";

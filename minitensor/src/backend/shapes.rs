@@ -101,7 +101,7 @@ impl CallShapes {
                     if split > 0 && !dims.batch {
                         return Err(fail(i, t, needed("exactly")));
                     }
-                    // The places of the axes refer to the tensors along the axis.
+                    // The batch dimensions of the results are those of the inputs along the axis.
                     if let (Some(axes), Some(rank)) = (&axes, rank)
                         && split > rank - axes.width()
                     {

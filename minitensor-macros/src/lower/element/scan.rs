@@ -12,6 +12,11 @@ use crate::diag::messages;
 /// The most rows that are scanned together.
 const MOST_ROWS: usize = 8;
 
+/// The number of rows that a scan takes.
+fn row_count(rows: &Expr) -> usize {
+    if let Expr::Tuple(tuple) = rows { tuple.elems.len() } else { 1 }
+}
+
 /// Whether a pattern certainly has another number of parts than there are rows.
 fn is_wrong_pattern(pattern: &Pat, count: usize, is_one: bool) -> bool {
     match pattern {
@@ -32,8 +37,7 @@ impl Lowering<'_> {
     pub fn wrong_results(&mut self, pattern: &Pat, scan: &Expr) -> bool {
         let Expr::Call(call) = scan else { return false };
         let Some(rows) = call.args.first().filter(|_| self.scanned(scan).is_some()) else { return false };
-        let is_one = matches!(self.certain(rows), Some(Certain::Element(_)));
-        let count = if let Expr::Tuple(tuple) = rows { tuple.elems.len() } else { 1 };
+        let (count, is_one) = (row_count(rows), matches!(self.certain(rows), Some(Certain::Element(_))));
         is_wrong_pattern(pattern, count, is_one) && self.report(pattern, &messages::SCAN_PATTERN, &[&shown_rows(count)])
     }
 
@@ -60,10 +64,9 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
-        let is_one = self.certain(rows) == Some(Certain::Element(variable));
-        let count = if let Expr::Tuple(tuple) = &*rows { tuple.elems.len() } else { 1 };
+        let (count, is_one) = (row_count(rows), matches!(self.certain(rows), Some(Certain::Element(_))));
         if count > MOST_ROWS {
-            self.report(rows, &messages::SCAN_MANY, &[&count]);
+            self.report(rows, &messages::SCAN_MANY, &[&count, &MOST_ROWS]);
             *expr = placeholder();
             return ValueKind::Data(None);
         }
@@ -108,7 +111,7 @@ impl Lowering<'_> {
         is_wrong.then(|| result.clone())
     }
 
-    /// Reports a step that does not have two parameters, changes what is around it, or has functions of rows.
+    /// Reports a step that assigns a variable of the body, calls a function of rows, or does not have two parameters.
     fn wrong_step(&mut self, step: &ExprClosure) -> bool {
         struct OfRows<'a>(Vec<&'a syn::Ident>);
         impl<'a> Visit<'a> for OfRows<'a> {

@@ -67,7 +67,7 @@ impl Lowering<'_> {
         if self.wrong_results(&local.pat, &init.expr) {
             *init.expr = placeholder();
         }
-        // The parts of what is no tuple have the type of all.
+        // Each name in a tuple pattern has this type.
         let of_each = match &*init.expr {
             Expr::MethodCall(call) if call.method == "dim" && self.head.is_machine() => Some(Certain::NUMBER),
             scan => self.scanned(scan).map(Certain::Element),
