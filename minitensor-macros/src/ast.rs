@@ -210,6 +210,18 @@ impl Op {
         self.inputs.iter().any(|input| input.core == Core::Columns)
     }
 
+    /// Whether the function returns a `Result`.
+    pub fn is_fallible(&self) -> bool {
+        matches!(&self.function.sig.output, syn::ReturnType::Type(_, ty) if crate::parse::result(ty).is_some())
+    }
+
+    /// The positions of the outputs that the function returns. A cell body writes the others to its parameters.
+    pub fn results(&self) -> Vec<usize> {
+        let is_written = |k: &usize| self.params.contains(&Slot::Output(*k));
+        let own = (0..self.outputs.len()).filter(|k| !matches!(self.outputs[*k].role, Role::Mutates(_)));
+        own.filter(|k| !is_written(k)).collect()
+    }
+
     /// The returned outputs, with their positions among all outputs.
     pub fn returned(&self) -> impl Iterator<Item = (usize, &Output)> {
         self.outputs.iter().enumerate().filter(|(_, o)| o.role == Role::Returned)

@@ -3,7 +3,7 @@
 use minitensor_schema::dtype::{BOUNDS, Kind};
 use proc_macro2::TokenStream;
 use quote::format_ident;
-use syn::Type;
+use syn::{Ident, Type};
 
 use crate::hygiene::quote;
 
@@ -55,4 +55,16 @@ pub fn set(dtypes: DTypeSet) -> TokenStream {
             quote!(__private::DTypeSet::of(&[#(#dtypes),*]))
         }
     }
+}
+
+/// The traits of the numbers of a cell body that have operators with references, and of those references.
+pub fn operand(bound: &Bound) -> Option<(Ident, Ident)> {
+    let (number, reference) = match bound.name {
+        "Num" => ("NumOperand", "NumReference"),
+        "Real" | "Int" => ("RealOperand", "NumReference"),
+        "Field" => ("FieldOperand", "FieldReference"),
+        "Float" => ("FloatOperand", "FieldReference"),
+        _ => return None,
+    };
+    Some((format_ident!("{number}"), format_ident!("{reference}")))
 }

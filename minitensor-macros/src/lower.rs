@@ -10,11 +10,12 @@ pub use element::shown;
 use std::collections::BTreeSet;
 
 use proc_macro2::TokenStream;
-use syn::{FnArg, ItemFn, parse_quote};
+use syn::{FnArg, ItemFn, WherePredicate, parse_quote};
 
 use crate::ast::{Generic, Gradient, Level, Op, spelling};
 use crate::body::Head;
 use crate::diag::Diag;
+use crate::dtype::operand;
 use element::Lowering;
 
 /// The rewritten parts of an op.
@@ -72,12 +73,21 @@ pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Dia
 
 /// Restricts the dtype variables to types that memory can hold.
 fn machine_bounds(head: &Head, rt: &TokenStream, function: &mut ItemFn) {
+    let mut references: Vec<WherePredicate> = vec![];
     for param in function.sig.generics.type_params_mut() {
         let Some(generic) = head.generics.iter().find(|g| g.ident == param.ident) else { continue };
         param.bounds.push(parse_quote!(#rt::Machine));
         if generic.bound.is_ordered {
             param.bounds.push(parse_quote!(::core::cmp::PartialOrd));
         }
+        let Some((operand, reference)) = operand(&generic.bound) else { continue };
+        param.bounds.push(parse_quote!(#rt::#operand));
+        let name = &param.ident;
+        references.push(parse_quote!(for<'reference> &'reference #name: #rt::#reference<#name>));
+    }
+    if !references.is_empty() {
+        function.sig.generics.make_where_clause().predicates.extend(references);
+        function.attrs.push(parse_quote!(#[allow(clippy::multiple_bound_locations)]));
     }
 }
 

@@ -7,7 +7,7 @@ mod signature;
 
 pub use clause::Clauses;
 pub use resolve::strip_defaults;
-pub use signature::{complex_part, is_tensor, option, strip_names, variable_of_complex, wrapped};
+pub use signature::{complex_part, is_tensor, option, result, strip_names, variable_of_complex, wrapped};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::quote;

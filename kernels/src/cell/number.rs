@@ -1,13 +1,14 @@
 //! [`Traced`]: a number that records how it is computed.
 
 use std::cmp::Ordering;
+use std::iter::{Product, Sum};
 use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign};
 
 use super::function::{self as f, Function};
 use super::rule::{Of, value};
 use super::tape::{Differentiable, NOWHERE, branch, push};
-use crate::number::scalar::{Const, Element, Field, Float, Machine, Num, Real};
+use crate::number::scalar::{Const, Element, Field, Float, Machine, Num, Real, lit};
 use crate::number::{BitFunction, Dual};
 
 /// A number of a cell body whose steps are recorded on the [`Tape`](super::Tape) of the thread.
@@ -128,6 +129,25 @@ macro_rules! operators {
             #[inline]
             fn $assign_method(&mut self, other: Self) { *self = $trait::$method(*self, other); }
         }
+        impl<S: $bound + Differentiable> $trait<&Self> for Traced<S> {
+            type Output = Self;
+            #[inline]
+            fn $method(self, other: &Self) -> Self { $trait::$method(self, *other) }
+        }
+        impl<S: $bound + Differentiable> $assign<&Self> for Traced<S> {
+            #[inline]
+            fn $assign_method(&mut self, other: &Self) { *self = $trait::$method(*self, *other); }
+        }
+        impl<S: $bound + Differentiable> $trait<Traced<S>> for &Traced<S> {
+            type Output = Traced<S>;
+            #[inline]
+            fn $method(self, other: Traced<S>) -> Traced<S> { $trait::$method(*self, other) }
+        }
+        impl<S: $bound + Differentiable> $trait<&Traced<S>> for &Traced<S> {
+            type Output = Traced<S>;
+            #[inline]
+            fn $method(self, other: &Traced<S>) -> Traced<S> { $trait::$method(*self, *other) }
+        }
     )*};
 }
 operators! {
@@ -149,6 +169,36 @@ impl<S: Field + Differentiable> Neg for Traced<S> {
     #[inline]
     fn neg(self) -> Self {
         self.negative()
+    }
+}
+
+impl<S: Field + Differentiable> Neg for &Traced<S> {
+    type Output = Traced<S>;
+    #[inline]
+    fn neg(self) -> Traced<S> {
+        self.negative()
+    }
+}
+
+/// Rust's own sums begin with −0, which changes no bit of the first number.
+impl<S: Num + Differentiable> Sum for Traced<S> {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(lit(-0.0), |total, x| total + x)
+    }
+}
+impl<'a, S: Num + Differentiable> Sum<&'a Self> for Traced<S> {
+    fn sum<I: Iterator<Item = &'a Self>>(items: I) -> Self {
+        items.copied().sum()
+    }
+}
+impl<S: Num + Differentiable> Product for Traced<S> {
+    fn product<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(lit(1.0), |total, x| total * x)
+    }
+}
+impl<'a, S: Num + Differentiable> Product<&'a Self> for Traced<S> {
+    fn product<I: Iterator<Item = &'a Self>>(items: I) -> Self {
+        items.copied().product()
     }
 }
 

@@ -321,8 +321,6 @@ pub const OTHER_ROW_METHODS: &[(&str, &str)] = &[
 
 /// Methods of slices and iterators that elements of a cell lack, because they are not those of one Rust type.
 pub const OTHER_CELL_METHODS: &[(&str, &str)] = &[
-    ("sum", "call `rows::sum(x)` of `minitensor::kernels::rows` for a slice, or add in a loop"),
-    ("product", "call `rows::prod(x)` of `minitensor::kernels::rows` for a slice, or multiply in a loop"),
     ("dot", "call `rows::dot(x, y)` of `minitensor::kernels::rows` for slices, or add in a loop"),
     ("max", "write `.copied().reduce(|a, b| a.maximum(b))`"),
     ("min", "write `.copied().reduce(|a, b| a.minimum(b))`"),

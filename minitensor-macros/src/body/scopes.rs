@@ -9,7 +9,7 @@ use syn::visit::Visit;
 use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, ReturnType, Type};
 
 use super::{Certain, ValueKind};
-use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Role, is_index, text};
+use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Slot, is_index, text};
 use crate::dtype::COMPLEX;
 use crate::hygiene::quote;
 use crate::parse::variable_of_complex;
@@ -58,18 +58,21 @@ impl Head {
             (attr.ident.clone(), kind)
         };
         // The other outputs are parameters that a cell body writes.
-        let written = op.outputs.iter().filter(|o| op.level == Level::Cell && !matches!(o.role, Role::Mutates(_)));
+        let written = op.params.iter().filter_map(|slot| match slot {
+            Slot::Output(k) => Some(&op.outputs[*k]),
+            _ => None,
+        });
         let written = written.map(|o| (o.ident.clone(), of_core(o.elem, o.core, Arity::One)));
         let params = op.inputs.iter().map(input).chain(op.attrs.iter().map(attr)).chain(written).collect();
         // Indices are no numbers, unlike other integers.
         let indices = indices(&op.function.sig.output);
         let computed = |(k, elem): (usize, Elem)| match elem {
-            Elem::Fixed(_) if !indices.contains(&k) => Elem::Generic(0),
+            Elem::Fixed(_) if op.level != Level::Cell && !indices.contains(&k) => Elem::Generic(0),
             elem => elem,
         };
-        let returned = op.outputs.iter().filter(|o| o.role == Role::Returned).map(|o| o.elem);
+        let returned = op.results().into_iter().map(|k| op.outputs[k].elem);
         let returned = returned.enumerate().map(computed).collect();
-        let returns = op.level != Level::Cell && op.returns != Returns::Nothing;
+        let returns = op.returns != Returns::Nothing;
         let mut generics = op.generics.clone();
         let has_reals = generics.iter().any(|g| g.bound.is_of_floats());
         let complex =

@@ -43,7 +43,12 @@ fn ranks(op: &Op, shape: &Clause<Shape>, diag: &mut Diag) {
     let outputs = outputs.filter_map(|o| Some((&o.ident, o.core, &shape.output(&text(&o.ident), 0)?.dims)));
     for (name, core, dims) in inputs.chain(outputs) {
         let (rank, parameter, at) = (dims.core.len(), parameter_type(op, name), shape.source.anchor(dims.at));
+        let is_returned = || op.results().iter().any(|k| op.outputs[*k].ident == *name);
         match core {
+            Core::Scalar if rank != 0 && is_returned() => {
+                let returned = spelling(&op.function.sig.output).replace("->", "");
+                diag.error(at, &messages::RANK_RETURNED, &[name, &rank, &returned, name]);
+            }
             Core::Scalar if rank != 0 => diag.error(at, &messages::RANK, &[name, &rank, &parameter, &0]),
             Core::View(has) if rank != has => diag.error(at, &messages::RANK, &[name, &rank, &parameter, &has]),
             Core::Columns if rank != 1 => diag.error(at, &messages::RANK, &[name, &rank, &parameter, &1]),

@@ -86,7 +86,7 @@ messages! {
     RETURNS_RESULT: "the body of an op for elements or rows cannot fail, but it returns `{}`", "return the value; state conditions as `where …`, or check them in a cell or tensor op";
     RETURNS_BOOL: "an element op cannot return `{}`", "return `T::Mask`, which is the result of a comparison and becomes a boolean tensor";
     RETURNS_NOTHING: "the op `{}` has no output", "return `T`, or change a parameter `&mut T`";
-    CELL_RETURNS: "a cell op cannot return `{}`", "return nothing or `Result<()>`; outputs are `&mut` parameters that the `shape` clause names. For one element, take `T` instead of a reference; for reductions of rows, take `R` with `R: Row`";
+    CELL_RETURNS: "a cell op cannot return `{}`", "return numbers, such as `T` or `(T, i64)`, or a `Result` of them; results with several elements are `&mut` parameters, such as `out: &mut [T]`, that the `shape` clause names";
     CELL_FILLS_NOTHING: "the op `{}` has no output", "add a parameter `out: &mut [T]`, and name it in the `shape` clause";
     TENSOR_RETURNS: "a tensor op cannot return `{}`", "return `Tensor`, a tuple of tensors, `Vec<Tensor>`, or a `Result` of one of these";
 
@@ -105,6 +105,8 @@ messages! {
     // The shape clause.
     CELL_NEEDS_SHAPE: "the op `{}` works on cells, but has no `shape` clause", "describe its input and output dimensions, such as `shape = (x: [.., n]) -> [.., n]`";
     RANK: "`{}` has rank {} here, but its type `{}` has rank {}", "write the same number of dimensions in both";
+    RANK_RETURNED: "`{}` has rank {} here, but the function returns it as one number, `{}`", "take a parameter, such as `{}: &mut [T]`, or write `[..]` for a number";
+    CELL_COUNT: "the function returns {}, but {} of the `shape` clause have no `&mut` parameter", "return one number for each of them";
     RANK_SLICE: "`{}` has no core dimension, but its type is `{}`", "use `&T` or `&mut T` for a single element";
     COLUMNS: "the op has `Columns`, but `{}` has the type `{}`", "use `Columns<T>` for inputs, `ColumnsMut<T>` for outputs along the row, and `&mut [T]` for outputs without its dimension";
     COMBINE: "unknown word `{}` in the clause `combine`", "{}";

@@ -7,7 +7,7 @@ use quote::{ToTokens, format_ident};
 use syn::{Ident, parse_quote};
 
 use super::vjp::{Vjp, differentiable_part, fresh_names};
-use super::{attr, element_type, machine_bounds, stem, table};
+use super::{attr, element_type, machine_bounds, of_references, stem, table};
 use crate::ast::{Arity, Core, Elem, Generic, Gradient, Input, Level, Op, Output, Returns, Role, Slot, text};
 use crate::dtype::{self, DType};
 use crate::hygiene::{local, quote};
@@ -25,22 +25,25 @@ pub fn kernels(op: &Op, def: &Ident) -> TokenStream {
     });
     let attrs_name = if op.attrs.is_empty() { quote!(_attrs) } else { quote!(attrs) };
     let table = side_by_side(op, def, &run, table(op, &run, &format_ident!("CellKernel")));
+    let references = of_references(op);
     quote! {
-        unsafe fn #run #generics(attrs: &[__private::Attr], args: &[__private::CellArg<'_>], cells: __private::usize) -> __private::Result<()> {
+        unsafe fn #run #generics(attrs: &[__private::Attr], args: &[__private::CellArg<'_>], cells: __private::usize) -> __private::Result<()>
+        #references
+        {
             struct __Cell<'a, #(#variables),*> {
                 attrs: &'a [__private::Attr],
                 args: &'a [__private::CellArg<'a>],
                 cells: __private::usize,
                 _dtypes: ::core::marker::PhantomData<(#(#variables,)*)>,
             }
-            impl<#(#bounds),*> __private::AtLevel for __Cell<'_, #(#variables),*> {
+            impl<#(#bounds),*> __private::AtLevel for __Cell<'_, #(#variables),*> #references {
                 type Output = __private::Result<()>;
                 const VECTORIZE: __private::bool = false #(|| <#variables as __private::Machine>::VECTORIZE)*;
                 #[inline(always)]
                 fn run(self) -> __private::Result<()> {
                     let __Cell { attrs: #attrs_name, args, cells, .. } = self;
                     for cell in 0..cells {
-                        #cell?;
+                        #cell
                     }
                     __private::Ok(())
                 }
@@ -68,7 +71,7 @@ fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenS
         return table;
     };
     let (lanes, kernel) = (format_ident!("{run}s"), format_ident!("{}_kernel", stem(op)));
-    let bounds = traced_bounds(op);
+    let (bounds, references) = (traced_bounds(op), of_references(op));
     let cell = cell(op, |_| quote!(__private::Traced<#ident>));
     let arms = [DType::F32, DType::F64].into_iter().filter(|dtype| dtypes.contains(*dtype)).map(|dtype| {
         let (name, ty) = (dtype::tokens(dtype), dtype::rust(dtype));
@@ -79,10 +82,13 @@ fn side_by_side(op: &Op, def: &Ident, run: &Ident, table: TokenStream) -> TokenS
             attrs: &[__private::Attr],
             args: &[__private::CellArg<'_>],
             cells: __private::usize,
-        ) -> __private::Result<()> {
+        ) -> __private::Result<()>
+        #references
+        {
             let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
                 let cell = 0;
                 #cell
+                __private::Ok(())
             };
             // SAFETY: the caller provides cores as the definition declares.
             unsafe {
@@ -132,11 +138,21 @@ fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
     });
     let (function, variables) = (op.ident(), (0..op.generics.len()).map(&number));
     let turbofish = (!op.generics.is_empty()).then(|| quote!(::<#(#variables),*>));
+    let results = op.results();
+    let (given_back, places): (Vec<_>, Vec<_>) =
+        results.iter().map(|k| (local("result", *k), core_name(op.inputs.len() + k))).unzip();
+    let pattern = match op.returns {
+        Returns::One => quote!(#(#given_back)*),
+        _ => quote!((#(#given_back),*)),
+    };
+    let call = quote!(#function #turbofish(#(#given),*));
+    let call = if op.is_fallible() { quote!(#call?) } else { call };
     quote!({
         // SAFETY: the caller provides one core for every argument, of the dtypes that this kernel was chosen for. Cores of outputs
         // overlap no other core.
         let (#(#names,)*) = unsafe { (#(#cores,)*) };
-        __private::CellResult::into_result(#function #turbofish(#(#given),*))
+        let #pattern = #call;
+        #(*#places = #given_back;)*
     })
 }
 
@@ -144,7 +160,7 @@ fn cell(op: &Op, number: impl Fn(usize) -> TokenStream) -> TokenStream {
 pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenStream {
     let run = format_ident!("{}_cell", stem(vjp));
     let table = table(vjp, &run, &format_ident!("CellKernel"));
-    let bounds = traced_bounds(op);
+    let (bounds, references) = (traced_bounds(op), of_references(op));
     let is_traced = |g: &&Generic| g.is_differentiable();
     let Some(variable) = op.generics.iter().find(is_traced).map(|g| &g.ident) else { return TokenStream::new() };
     let level = if second { quote!(__private::Dual<#variable>) } else { quote!(#variable) };
@@ -158,12 +174,12 @@ pub fn gradient_kernels(op: &Op, vjp: &Op, def: &Ident, second: bool) -> TokenSt
             args: &[__private::CellArg<'_>],
             cells: __private::usize,
         ) -> __private::Result<()>
-        where
-            __private::Dual<#variable>: __private::Differentiable,
+        #references __private::Dual<#variable>: __private::Differentiable,
         {
             let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
                 let cell = 0;
                 #cell
+                __private::Ok(())
             };
             // SAFETY: the caller provides cores as the definition declares.
             unsafe { __private::cell_gradient::<#variable, #level>(&#def, &__PROGRAMS, attrs, args, cells, body) }

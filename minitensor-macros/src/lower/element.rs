@@ -102,6 +102,9 @@ impl<'a> Lowering<'a> {
         if !value.is_static() || matches!(expr, Expr::Macro(_)) || self.is_unknown(expr, value) {
             return;
         }
+        if let Expr::Reference(inner) = expr {
+            return self.coerce(&mut inner.expr, value, to);
+        }
         let rt = self.rt;
         let span = expr.span();
         let bare = without_parens(expr);

@@ -5,7 +5,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBound, WherePredicate};
 
 use super::signature::param::{is_bound, tensor, variable};
-use super::signature::{ident_type, known_bound, option};
+use super::signature::{ident_type, known_bound, option, result};
 use crate::ast::{Arity, Core, Elem, Generic, Level, spelling};
 use crate::body::{Certain, Head, ValueKind, add_bits, add_complex, holds};
 use crate::diag::{Diag, list, messages};
@@ -115,6 +115,7 @@ fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
     let (params, certain) = (named.collect(), known.collect());
     let returned = match &function.sig.output {
         ReturnType::Default => None,
+        ReturnType::Type(_, ty) if level == Level::Cell => returned(result(ty).unwrap_or(ty), &generics),
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
     Head { generics, level, params, certain, dims: vec![], returned, complex, bits }

@@ -22,6 +22,12 @@ pub fn op(mut function: ItemFn, clauses: &mut Clauses, mut signature: Signature,
     let before = diag.len();
     strip_defaults(&mut function);
     let ident = function.sig.ident.clone();
+    if signature.level == Level::Cell {
+        name_returned(&ident, clauses.shape.as_ref().map(|s| &s.tree), &mut signature, diag);
+        if diag.len() > before {
+            return None;
+        }
+    }
     let returned = match &clauses.dtype {
         Some(dtype) => dtypes(dtype, &mut signature, diag),
         None => signature.returned.iter().map(|elem| (None, *elem)).collect(),
@@ -325,8 +331,28 @@ fn named(name: &str, span: Span) -> Ident {
     }
 }
 
+/// The numbers that a cell body returns have the names of the `shape` clause that belong to no parameter, those of saved outputs last.
+fn name_returned(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature, diag: &mut Diag) {
+    let returned = std::mem::take(&mut signature.returned);
+    let is_param = |name: &str| signature.outputs.iter().any(|(param, ..)| text(param) == name);
+    let given = |saved: bool| shape.into_iter().flat_map(|s| &s.outputs).filter(move |o| o.save == saved);
+    let free: Vec<_> = given(false).chain(given(true)).filter_map(|o| o.name.as_deref()).filter(|n| !is_param(n)).collect();
+    let has_names = shape.is_some_and(|s| s.outputs.iter().any(|o| o.name.is_some()));
+    if has_names && !returned.is_empty() && free.len() != returned.len() {
+        let (numbers, names) = (counted(returned.len(), "number"), counted(free.len(), "output"));
+        return diag.error(ident, &messages::CELL_COUNT, &[&numbers, &names]);
+    }
+    let several = returned.len() + signature.outputs.len() > 1;
+    let names = returned.iter().enumerate().map(|(k, elem)| {
+        let default = if several { format!("out{k}") } else { "out".to_owned() };
+        (named(free.get(k).copied().unwrap_or(&default), ident.span()), *elem, Core::Scalar)
+    });
+    let names: Vec<_> = names.collect();
+    signature.outputs.extend(names);
+}
+
 /// Outputs of cell bodies: mutated inputs, then the outputs of the `shape` clause with saved ones last. Each is the `&mut` parameter of
-/// that name.
+/// that name, or a number that the body returns.
 fn cell_outputs(
     ident: &Ident,
     shape: Option<&Clause<Shape>>,

@@ -11,7 +11,7 @@ use syn::{
 use crate::ast::{Attribute, Core, Elem, Generic, Input, Level, Returns, Slot, spelling, text};
 use crate::diag::{Diag, list, messages};
 use crate::drawn;
-use crate::dtype::{Bound, DType, DTypeSet};
+use crate::dtype::{self, Bound, DType, DTypeSet};
 use minitensor_schema::grammar::Shape;
 use minitensor_schema::suggestion::nearest;
 use param::{Param, is_index, param, variable};
@@ -22,11 +22,11 @@ pub struct Signature {
     pub generics: Vec<Generic>,
     pub inputs: Vec<Input>,
     pub attrs: Vec<Attribute>,
-    /// The `&mut` parameters of a cell body that are not inputs.
+    /// The results of a cell body: its `&mut` parameters that are not inputs, then the numbers that it returns.
     pub outputs: Vec<(Ident, Elem, Core)>,
     pub params: Vec<Slot>,
     pub returns: Returns,
-    /// The return types of an element body.
+    /// The return types of a body of numbers.
     pub returned: Vec<Elem>,
 }
 
@@ -280,11 +280,7 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
     };
     match signature.level {
         Level::Element | Level::Row => {
-            let members: Vec<&Type> = match ty {
-                Type::Tuple(tuple) => tuple.elems.iter().collect(),
-                other => vec![other],
-            };
-            for member in &members {
+            for member in members(ty) {
                 match variable(member, &signature.generics) {
                     Some(elem) => signature.returned.push(elem),
                     None if is_index(member, &signature.generics) => signature.returned.push(Elem::Fixed(DType::I64)),
@@ -300,17 +296,18 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                     }
                 }
             }
-            signature.returns = match ty {
-                Type::Tuple(tuple) if tuple.elems.is_empty() => Returns::Nothing,
-                Type::Tuple(_) => Returns::Tuple,
-                _ => Returns::One,
-            };
+            signature.returns = count(ty);
         }
         Level::Cell => {
-            let nothing = |ty: &Type| matches!(ty, Type::Tuple(t) if t.elems.is_empty());
-            if !nothing(ty) && !result(ty).is_some_and(nothing) {
-                diag.error(ty, &messages::CELL_RETURNS, &[&spelling(ty)]);
+            let ty = result(ty).unwrap_or(ty);
+            for member in members(ty) {
+                let number = variable(member, &signature.generics).filter(|elem| matches!(elem, Elem::Generic(_)));
+                match number.or_else(|| dtype::of(member).map(Elem::Fixed)) {
+                    Some(elem) => signature.returned.push(elem),
+                    None => diag.error(member, &messages::CELL_RETURNS, &[&spelling(member)]),
+                }
             }
+            signature.returns = count(ty);
         }
         Level::Tensor => match tensor_returns(ty) {
             Some((returns, count)) => {
@@ -319,6 +316,22 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
             }
             None => diag.error(ty, &messages::TENSOR_RETURNS, &[&spelling(ty)]),
         },
+    }
+}
+
+/// The types of the results.
+fn members(ty: &Type) -> Vec<&Type> {
+    match ty {
+        Type::Tuple(tuple) => tuple.elems.iter().collect(),
+        other => vec![other],
+    }
+}
+
+fn count(ty: &Type) -> Returns {
+    match ty {
+        Type::Tuple(tuple) if tuple.elems.is_empty() => Returns::Nothing,
+        Type::Tuple(_) => Returns::Tuple,
+        _ => Returns::One,
     }
 }
 
@@ -379,7 +392,7 @@ pub fn variable_of_complex(ty: &Type, generics: &[Generic]) -> Option<usize> {
     }
 }
 
-fn result(ty: &Type) -> Option<&Type> {
+pub fn result(ty: &Type) -> Option<&Type> {
     wrapped(ty, "Result")
 }
 

@@ -28,6 +28,7 @@ pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
 pub use minitensor_kernels::{Bits, Filled};
 use minitensor_kernels::{Columns, ColumnsMut};
+pub use minitensor_kernels::{FieldOperand, FieldReference, FloatOperand, RealOperand, NumOperand, NumReference};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, map};
 pub use ndarray;
 
@@ -405,23 +406,6 @@ fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize
     let start: isize = (0..N).map(|d| (arg.strides[d] * (sizes[d].max(1) as isize - 1)).min(0)).sum();
     let strides = std::array::from_fn(|d| arg.strides[d].unsigned_abs());
     (place::<T>(arg, cell).wrapping_offset(start), sizes, strides, turned)
-}
-
-/// A return type of a cell body.
-pub trait CellResult {
-    #[doc(hidden)]
-    fn into_result(self) -> Result<()>;
-}
-impl CellResult for () {
-    #[inline(always)]
-    fn into_result(self) -> Result<()> {
-        Ok(())
-    }
-}
-impl CellResult for Result<()> {
-    fn into_result(self) -> Result<()> {
-        self
-    }
 }
 
 /// A return type of a body over whole tensors.

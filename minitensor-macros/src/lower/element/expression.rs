@@ -14,11 +14,18 @@ impl Lowering<'_> {
     pub fn unary(&mut self, expr: &mut Expr) -> ValueKind {
         let Expr::Unary(unary) = expr else { return ValueKind::Static };
         let value = self.value(&mut unary.expr, None);
-        if matches!(unary.op, UnOp::Neg(_)) && value.is_data() {
+        if matches!(unary.op, UnOp::Neg(_)) && value.is_data() && !self.has_negation(value) {
             let (rt, bare, span) = (self.rt, without_parens(&unary.expr), unary.op.span());
             *expr = Expr::Verbatim(quote_spanned!(span=> #rt::negative(#bare)));
         }
         value
+    }
+
+    /// Whether `-x` is the operator of Rust, which references have, too.
+    fn has_negation(&self, value: ValueKind) -> bool {
+        let variable = if let ValueKind::Data(i) = value { i.or(self.only_variable()) } else { None };
+        let is_field = |i: usize| matches!(self.head.generics[i].bound.name, "Field" | "Float");
+        self.head.is_machine() && variable.is_some_and(is_field)
     }
 
     /// `table[x]`: an element of a table at an index that is data.
@@ -133,7 +140,8 @@ impl Lowering<'_> {
             let at = returned.return_token;
             self.mistake(expr, at, &messages::LEAVES_IF, &[&"return"]);
         } else if let Some(inner) = &mut returned.expr {
-            self.value(inner, self.head.returned.as_deref());
+            let want = self.head.returned.as_deref().filter(|_| self.closures == 0);
+            self.value(inner, want);
         }
         ValueKind::Data(None)
     }

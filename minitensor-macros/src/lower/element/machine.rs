@@ -3,7 +3,7 @@
 
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
-use syn::{BinOp, Expr, Pat, Token, Type};
+use syn::{BinOp, Expr, Pat, Token, Type, parse_quote};
 
 use super::Lowering;
 use super::expression::is_integer;
@@ -121,6 +121,15 @@ impl Lowering<'_> {
             Expr::Unary(unary) => self.is_number(&unary.expr),
             Expr::Paren(inner) => self.is_number(&inner.expr),
             _ => false,
+        }
+    }
+
+    /// `0.0`, `-1.0`, `f64::INFINITY`
+    fn is_constant_float(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Unary(unary) => self.is_constant_float(&unary.expr),
+            Expr::Path(path) => self.scopes.path(&path.path, self.head) == ValueKind::Float,
+            _ => is_float(expr),
         }
     }
 
@@ -254,7 +263,7 @@ impl Lowering<'_> {
                 }
                 let begins = name == "fill" || name == "fold" && !self.is_plain && uses_item(&call.args);
                 let first = call.args.first_mut().map(|first| match each.element() {
-                    Some(variable) if is_float(first) && begins => {
+                    Some(variable) if begins && self.is_constant_float(first) => {
                         self.coerce_beside(first, ValueKind::Float, variable, true);
                         ValueKind::Data(variable)
                     }
@@ -263,8 +272,15 @@ impl Lowering<'_> {
                 for arg in call.args.iter_mut().skip(1) {
                     self.argument_of(arg, &each, first);
                 }
+                if let (Item::One(sum @ ValueKind::Data(variable)), "sum" | "product") = (&each, name.as_str()) {
+                    // The type of a sum of elements is known here, unlike in Rust.
+                    let ty = variable.filter(|_| call.turbofish.is_none()).map(|i| &self.head.generics[i].ident);
+                    call.turbofish = ty.map(|ty| parse_quote!(::<#ty>)).or(call.turbofish.take());
+                    return *sum;
+                }
                 match (name.as_str(), first) {
                     ("fold", Some(data @ ValueKind::Data(_))) => data,
+
                     // A function of a number, such as `(n as f64).sqrt()`.
                     (name, _) if receiver == ValueKind::Float && returns_element(renamed(name, call.args.len())) => {
                         receiver
@@ -282,6 +298,14 @@ impl Lowering<'_> {
                     return ValueKind::Static;
                 };
                 let path = path.path.clone();
+                if self.wrong_function(&path) {
+                    *expr = super::placeholder();
+                    return ValueKind::Data(None);
+                }
+                if path.is_ident("Ok") && self.closures == 0 && call.args.len() == 1 {
+                    self.value(&mut call.args[0], self.head.returned.as_deref());
+                    return ValueKind::Static;
+                }
                 // `T::zero()`
                 let is_constructor = self.head.generics.iter().any(|g| g.ident == path.segments[0].ident);
                 let last = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
@@ -332,7 +356,7 @@ impl Lowering<'_> {
             }
             _ => inputs.iter().for_each(|p| self.scopes.bind_pattern(p, ValueKind::Static, None)),
         }
-        self.value(&mut closure.body, None);
+        self.closure_body(&mut closure.body, None);
         self.scopes.pop();
         ValueKind::Static
     }

@@ -420,11 +420,13 @@ impl Lowering<'_> {
         let Some(i) = self.head.generics.iter().position(|g| g.ident == variable.ident) else { return false };
         let is_row = self.head.generics[i].bound.is_of_rows();
         let called = name.ident.to_string();
+        if let Some((_, help)) = OTHER_ITEMS.iter().find(|(other, _)| *other == called)
+            && !(self.head.is_machine() && called == "default")
+        {
+            return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, help]);
+        }
         if self.head.is_machine() {
             return false;
-        }
-        if let Some((_, help)) = OTHER_ITEMS.iter().find(|(other, _)| *other == called) {
-            return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, help]);
         }
         if self.head.is_complex(i) {
             let help = format!("write `Complex::from({}::{called}())`", self.head.spelled(self.head.part(i)));
