@@ -39,7 +39,8 @@ pub use memory::{LARGE, contiguous, copy, copy_plane};
 pub use num_complex::Complex;
 pub use number::cartesian;
 pub use number::{
-    BitFunction, Bits, Cast, Const, Dual, Element, Field, FieldOperand, FieldReference, FloatOperand, RealOperand, Filled, Float, Int, Machine, Mask, Num, NumOperand, NumReference, Real, Truth, lit,
+    BitFunction, Bits, Cast, Const, Dual, Element, Field, FieldOperand, FieldReference, Filled, Float, FloatOperand,
+    Int, Machine, Mask, Num, NumOperand, NumReference, Real, RealOperand, Truth, lit,
 };
 pub use reduce::{Columns, ColumnsMut, columns, rows, scan};
 pub use row::{IntRow, RealRow, Row};

@@ -1,9 +1,13 @@
 /// Moves the largest element of every row to its end. Returns the number of swaps.
+#[allow(clippy::multiple_bound_locations)]
 #[inline(always)]
-pub fn bubble<T: Real + ::minitensor::__private::Machine + ::core::cmp::PartialOrd>(
-    x: &mut [T],
-    swaps: &mut i64,
-) {
+pub fn bubble<
+    T: Real + ::minitensor::__private::Machine + ::core::cmp::PartialOrd
+        + ::minitensor::__private::RealOperand,
+>(x: &mut [T], swaps: &mut i64)
+where
+    for<'reference> &'reference T: ::minitensor::__private::NumReference<T>,
+{
     todo!()
 }
 ///The op [`bubble()`] as a value: what everything but the computation itself asks.
@@ -18,12 +22,16 @@ pub struct bubble {}
 const _: () = {
     use ::minitensor::__private as __private;
     unsafe fn __bubble_cell<
-        T: __private::Real + __private::Machine + ::core::cmp::PartialOrd,
+        T: __private::Real + __private::Machine + ::core::cmp::PartialOrd
+            + __private::RealOperand,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
-    ) -> __private::Result<()> {
+    ) -> __private::Result<()>
+    where
+        for<'reference> &'reference T: __private::NumReference<T>,
+    {
         struct __Cell<'a, T> {
             attrs: &'a [__private::Attr],
             args: &'a [__private::CellArg<'a>],
@@ -31,8 +39,12 @@ const _: () = {
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
         impl<
-            T: __private::Real + __private::Machine + ::core::cmp::PartialOrd,
-        > __private::AtLevel for __Cell<'_, T> {
+            T: __private::Real + __private::Machine + ::core::cmp::PartialOrd
+                + __private::RealOperand,
+        > __private::AtLevel for __Cell<'_, T>
+        where
+            for<'reference> &'reference T: __private::NumReference<T>,
+        {
             type Output = __private::Result<()>;
             const VECTORIZE: __private::bool = false
                 || <T as __private::Machine>::VECTORIZE;
@@ -47,8 +59,8 @@ const _: () = {
                                 __private::scalar_mut::<__private::i64>(&args[2], cell),
                             )
                         };
-                        __private::CellResult::into_result(bubble::<T>(core1, core2))
-                    }?;
+                        let () = bubble::<T>(core1, core2);
+                    }
                 }
                 __private::Ok(())
             }

@@ -44,8 +44,8 @@ const _: () = {
                                 __private::slice_mut::<__private::i64>(&args[1], cell),
                             )
                         };
-                        __private::CellResult::into_result(counted::<T>(core0, core1))
-                    }?;
+                        let () = counted::<T>(core0, core1);
+                    }
                 }
                 __private::Ok(())
             }

@@ -1,10 +1,13 @@
 /// `hᵢ = aᵢ · hᵢ₋₁ + bᵢ`.
+#[allow(clippy::multiple_bound_locations)]
 #[inline(always)]
-pub fn recurrence<T: Float + ::minitensor::__private::Machine + ::core::cmp::PartialOrd>(
-    a: &[T],
-    b: &[T],
-    out: &mut [T],
-) {
+pub fn recurrence<
+    T: Float + ::minitensor::__private::Machine + ::core::cmp::PartialOrd
+        + ::minitensor::__private::FloatOperand,
+>(a: &[T], b: &[T], out: &mut [T])
+where
+    for<'reference> &'reference T: ::minitensor::__private::FieldReference<T>,
+{
     let mut h = T::zero();
     for i in 0..a.len() {
         h = a[i] * h + b[i];
@@ -23,12 +26,16 @@ pub struct recurrence {}
 const _: () = {
     use ::minitensor::__private as __private;
     unsafe fn __recurrence_cell<
-        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
+        T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
+            + __private::FloatOperand,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
-    ) -> __private::Result<()> {
+    ) -> __private::Result<()>
+    where
+        for<'reference> &'reference T: __private::FieldReference<T>,
+    {
         struct __Cell<'a, T> {
             attrs: &'a [__private::Attr],
             args: &'a [__private::CellArg<'a>],
@@ -36,8 +43,12 @@ const _: () = {
             _dtypes: ::core::marker::PhantomData<(T,)>,
         }
         impl<
-            T: __private::Float + __private::Machine + ::core::cmp::PartialOrd,
-        > __private::AtLevel for __Cell<'_, T> {
+            T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
+                + __private::FloatOperand,
+        > __private::AtLevel for __Cell<'_, T>
+        where
+            for<'reference> &'reference T: __private::FieldReference<T>,
+        {
             type Output = __private::Result<()>;
             const VECTORIZE: __private::bool = false
                 || <T as __private::Machine>::VECTORIZE;
@@ -53,10 +64,8 @@ const _: () = {
                                 __private::slice_mut::<T>(&args[2], cell),
                             )
                         };
-                        __private::CellResult::into_result(
-                            recurrence::<T>(core0, core1, core2),
-                        )
-                    }?;
+                        let () = recurrence::<T>(core0, core1, core2);
+                    }
                 }
                 __private::Ok(())
             }
@@ -70,12 +79,15 @@ const _: () = {
     }
     unsafe fn __recurrence_cells<
         T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
-            + __private::Differentiable,
+            + __private::FloatOperand + __private::Differentiable,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
-    ) -> __private::Result<()> {
+    ) -> __private::Result<()>
+    where
+        for<'reference> &'reference T: __private::FieldReference<T>,
+    {
         let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
             let cell = 0;
             {
@@ -86,10 +98,9 @@ const _: () = {
                         __private::slice_mut::<__private::Traced<T>>(&args[2], cell),
                     )
                 };
-                __private::CellResult::into_result(
-                    recurrence::<__private::Traced<T>>(core0, core1, core2),
-                )
+                let () = recurrence::<__private::Traced<T>>(core0, core1, core2);
             }
+            __private::Ok(())
         };
         unsafe {
             match __private::cell_results::<
@@ -128,13 +139,14 @@ const _: () = {
     }
     unsafe fn __recurrence_vjp_vjp_cell<
         T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
-            + __private::Differentiable,
+            + __private::FloatOperand + __private::Differentiable,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
     ) -> __private::Result<()>
     where
+        for<'reference> &'reference T: __private::FieldReference<T>,
         __private::Dual<T>: __private::Differentiable,
     {
         let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
@@ -153,12 +165,11 @@ const _: () = {
                         >(&args[2], cell),
                     )
                 };
-                __private::CellResult::into_result(
-                    recurrence::<
-                        __private::Traced<__private::Dual<T>>,
-                    >(core0, core1, core2),
-                )
+                let () = recurrence::<
+                    __private::Traced<__private::Dual<T>>,
+                >(core0, core1, core2);
             }
+            __private::Ok(())
         };
         unsafe {
             __private::cell_gradient::<
@@ -337,13 +348,14 @@ const _: () = {
     static __PROGRAMS: __private::Programs = __private::Programs::new();
     unsafe fn __recurrence_vjp_cell<
         T: __private::Float + __private::Machine + ::core::cmp::PartialOrd
-            + __private::Differentiable,
+            + __private::FloatOperand + __private::Differentiable,
     >(
         attrs: &[__private::Attr],
         args: &[__private::CellArg<'_>],
         cells: __private::usize,
     ) -> __private::Result<()>
     where
+        for<'reference> &'reference T: __private::FieldReference<T>,
         __private::Dual<T>: __private::Differentiable,
     {
         let body = |args: &[__private::CellArg<'_>]| -> __private::Result<()> {
@@ -356,10 +368,9 @@ const _: () = {
                         __private::slice_mut::<__private::Traced<T>>(&args[2], cell),
                     )
                 };
-                __private::CellResult::into_result(
-                    recurrence::<__private::Traced<T>>(core0, core1, core2),
-                )
+                let () = recurrence::<__private::Traced<T>>(core0, core1, core2);
             }
+            __private::Ok(())
         };
         unsafe {
             __private::cell_gradient::<

@@ -3,13 +3,15 @@
 pub mod certain;
 mod effects;
 pub mod extent;
+mod item;
 pub mod levels;
 pub mod methods;
 mod scopes;
 
 pub use certain::Certain;
 pub use effects::Effects;
-pub use scopes::{Head, Scopes, add_bits, add_complex};
+pub use item::{Item, UNKNOWN};
+pub use scopes::{Binding, Head, Scopes, add_bits, add_complex};
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;

@@ -123,6 +123,18 @@ impl Drawn {
             }
         }
         let drawn = Drawn { params, clauses: clauses(attr.clone()) };
+        for (_, tokens) in drawn.clauses.iter().filter(|(word, _)| word == "shape") {
+            for Param { ident, kind } in &drawn.params {
+                let word = match kind {
+                    Kind::Position(_) => "position",
+                    Kind::Uniform => "uniform",
+                    Kind::Normal => "normal",
+                };
+                if let Some(named) = named_in(tokens, ident) {
+                    diag.error(named, &messages::DRAWN_SHAPE, &[ident, &word]);
+                }
+            }
+        }
         for (word, tokens) in drawn.clauses.iter().filter(|(word, _)| OF_NONE.contains(&word.as_str())) {
             diag.error(tokens, &messages::DRAWN_CLAUSE, &[word]);
         }
@@ -146,9 +158,40 @@ impl Drawn {
     /// These clauses, with more inputs in the `shape` clause. `__n` is the dimension of the row.
     fn joined(&self, is_chosen: impl Fn(&str) -> bool, inputs: &TokenStream) -> TokenStream {
         let chosen = self.clauses.iter().filter(|(word, _)| is_chosen(word));
-        let each =
-            chosen.map(|(word, tokens)| if word == "shape" { with_inputs(tokens, inputs) } else { tokens.clone() });
+        let each = chosen.map(|(word, tokens)| match word.as_str() {
+            "shape" => with_inputs(tokens, inputs),
+            "backward" => self.with_zeros(tokens.clone()),
+            _ => tokens.clone(),
+        });
         quote!(#(#each),*)
+    }
+
+    /// A `backward` clause in which `at: none` is `at: 0 * at` for a position. The engine makes positions from a tensor of the call, so they
+    /// have a history.
+    fn with_zeros(&self, clause: TokenStream) -> TokenStream {
+        let is_position = |name: &Ident| {
+            self.params.iter().any(|param| param.ident == *name && matches!(param.kind, Kind::Position(_)))
+        };
+        let mut named: Option<Ident> = None;
+        let each = clause.into_iter().map(|token| match token {
+            TokenTree::Group(group) => {
+                let mut zeros = Group::new(group.delimiter(), self.with_zeros(group.stream()));
+                zeros.set_span(group.span());
+                TokenTree::Group(zeros).into()
+            }
+            TokenTree::Ident(word) if word == "none" && named.as_ref().is_some_and(is_position) => quote!(0 * #named),
+            TokenTree::Ident(name) => {
+                named = Some(name.clone());
+                TokenTree::Ident(name).into()
+            }
+            token => {
+                if !matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ':') {
+                    named = None;
+                }
+                TokenStream::from(token)
+            }
+        });
+        each.collect()
     }
 
     /// Makes an op the one that takes the numbers.
@@ -310,6 +353,18 @@ pub fn clauses(attr: TokenStream) -> Vec<(String, TokenStream)> {
         }
     }
     clauses
+}
+
+/// The name of an input where a `shape` clause mentions it.
+fn named_in(clause: &TokenStream, name: &Ident) -> Option<Ident> {
+    let inputs = clause.clone().into_iter().find_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
+        _ => None,
+    });
+    inputs?.into_iter().find_map(|token| match token {
+        TokenTree::Ident(word) if word == *name => Some(word),
+        _ => None,
+    })
 }
 
 /// A `shape` clause with more inputs, in which `__n` is the dimension of the row.

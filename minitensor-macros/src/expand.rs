@@ -303,7 +303,8 @@ fn machine_bounds(op: &Op) -> Vec<TokenStream> {
     let bounds = op.generics.iter().map(|Generic { ident, bound, .. }| {
         let name = format_ident!("{}", bound.name);
         let ordered = (op.level == Level::Cell && bound.is_ordered).then(|| quote!(+ ::core::cmp::PartialOrd));
-        let operand = dtype::operand(bound).filter(|_| op.level == Level::Cell).map(|(name, _)| quote!(+ __private::#name));
+        let operand =
+            dtype::operand(bound).filter(|_| op.level == Level::Cell).map(|(name, _)| quote!(+ __private::#name));
         quote!(#ident: __private::#name + __private::Machine #ordered #operand)
     });
     bounds.collect()
@@ -311,10 +312,11 @@ fn machine_bounds(op: &Op) -> Vec<TokenStream> {
 
 /// The bounds of references to the numbers of a cell body, as a `where` clause.
 fn of_references(op: &Op) -> TokenStream {
-    let predicates = op.generics.iter().filter(|_| op.level == Level::Cell).filter_map(|Generic { ident, bound, .. }| {
-        let (_, reference) = dtype::operand(bound)?;
-        Some(quote!(for<'reference> &'reference #ident: __private::#reference<#ident>,))
-    });
+    let predicates =
+        op.generics.iter().filter(|_| op.level == Level::Cell).filter_map(|Generic { ident, bound, .. }| {
+            let (_, reference) = dtype::operand(bound)?;
+            Some(quote!(for<'reference> &'reference #ident: __private::#reference<#ident>,))
+        });
     let predicates: Vec<_> = predicates.collect();
     if predicates.is_empty() { TokenStream::new() } else { quote!(where #(#predicates)*) }
 }

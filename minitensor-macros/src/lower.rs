@@ -10,6 +10,7 @@ pub use element::shown;
 use std::collections::BTreeSet;
 
 use proc_macro2::TokenStream;
+use quote::quote_spanned;
 use syn::{FnArg, ItemFn, WherePredicate, parse_quote};
 
 use crate::ast::{Generic, Gradient, Level, Op, spelling};
@@ -83,7 +84,8 @@ fn machine_bounds(head: &Head, rt: &TokenStream, function: &mut ItemFn) {
         let Some((operand, reference)) = operand(&generic.bound) else { continue };
         param.bounds.push(parse_quote!(#rt::#operand));
         let name = &param.ident;
-        references.push(parse_quote!(for<'reference> &'reference #name: #rt::#reference<#name>));
+        let predicate = quote_spanned!(name.span()=> for<'reference> &'reference #name: #rt::#reference<#name>);
+        references.push(parse_quote!(#predicate));
     }
     if !references.is_empty() {
         function.sig.generics.make_where_clause().predicates.extend(references);

@@ -161,3 +161,18 @@ fn a_key_has_two_elements() -> Result<()> {
     assert!(error.contains("'random::skip'") && error.contains("[2]"), "{error}");
     Ok(())
 }
+
+/// `x`, where its position is even. The gradient is written, and the position has none.
+#[custom_op(name = "drawn::even", backward = |d| { x: where(remainder(at, 2) == 0, d, 0), at: none })]
+pub fn even<T: Float>(x: T, #[position(-1)] at: T) -> T {
+    if at.remainder(2.0) == 0.0 { x } else { 0.0 }
+}
+
+#[test]
+fn a_written_gradient_may_omit_that_of_a_position() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0, 3.0], [3])?.with_requires_grad()?;
+    let y = even::call(&x)?;
+    let grads = minitensor::autograd::grad(&[y.sum(None, false, None)?], &[x], &[None], Default::default())?;
+    assert_eq!(grads[0].as_ref().map(|d| d.to_vec::<f64>()).transpose()?, Some(vec![1.0, 0.0, 1.0]));
+    opcheck(&even::op(), &[]).into_result()
+}

@@ -47,13 +47,12 @@ pub fn binomial_put<T: Float>(
     rate: &T,
     volatility: &T,
     #[default = 32] steps: usize,
-    out: &mut T,
-) {
-    let step: T = *time / minitensor_plugin_sdk::kernels::lit::<T>(steps as f64);
-    let up: T = (*volatility * step.sqrt()).exp();
-    let growth: T = (*rate * step).exp();
+) -> T {
+    let step: T = time / steps;
+    let up: T = (volatility * step.sqrt()).exp();
+    let growth: T = (rate * step).exp();
     let p: T = (growth - up.recip()) / (up - up.recip());
-    let payoff = |ups: i64| (*strike - *spot * up.powi(ups)).maximum(T::zero());
+    let payoff = |ups: i64| (strike - spot * up.powi(ups)).maximum(0.0);
     let steps = steps as i64;
     let mut value: Vec<T> = (0..=steps).map(|i| payoff(2 * i - steps)).collect();
     for level in (0..steps).rev() {
@@ -62,7 +61,7 @@ pub fn binomial_put<T: Float>(
             value[i as usize] = held.maximum(payoff(2 * i - level));
         }
     }
-    *out = value[0];
+    value[0]
 }
 
 /// The largest loss from a peak, as a part of the peak (Magdon-Ismail and Atiya, 2004).

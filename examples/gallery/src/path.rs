@@ -1,6 +1,5 @@
 //! Dynamic programs over paths.
 
-use minitensor_plugin_sdk::kernels::lit;
 use minitensor_plugin_sdk::prelude::*;
 
 /// The negative logarithm of the sum of `e⁻ˣ`.
@@ -11,11 +10,11 @@ fn softmin<T: Float>(a: T, b: T, c: T) -> T {
 
 /// The soft-DTW distance of two sequences, from the distances `d` of their elements (Cuturi and Blondel, 2017).
 #[custom_op(shape = (d: [.., m, n]) -> [..] where m > 0, n > 0)]
-pub fn soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
-    let far: T = lit(1e4);
+pub fn soft_dtw<T: Float>(d: ArrayView2<T>) -> T {
+    let far: T = 1e4;
     let (m, n) = d.dim();
     let mut row = vec![far; n + 1];
-    row[0] = T::zero();
+    row[0] = 0.0;
     for i in 0..m {
         let mut diagonal = std::mem::replace(&mut row[0], far);
         for j in 0..n {
@@ -24,27 +23,27 @@ pub fn soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
             diagonal = up;
         }
     }
-    *out = row[n];
+    row[n]
 }
 
 /// The edit distance with costs of substitutions and of gaps, smoothed to have a gradient (Saigo et al., 2004).
 #[custom_op(shape = (substitution: [.., m, n], gap: [..]) -> [..])]
-pub fn soft_edit_distance<T: Float>(substitution: ArrayView2<T>, gap: &T, out: &mut T) {
+pub fn soft_edit_distance<T: Float>(substitution: ArrayView2<T>, gap: &T) -> T {
     let (m, n) = substitution.dim();
-    let mut row: Vec<T> = vec![T::zero(); n + 1];
+    let mut row: Vec<T> = vec![0.0; n + 1];
     for j in 0..n {
-        row[j + 1] = row[j] + *gap;
+        row[j + 1] = row[j] + gap;
     }
     for i in 0..m {
         let mut diagonal = row[0];
-        row[0] = diagonal + *gap;
+        row[0] = diagonal + gap;
         for j in 0..n {
             let up = row[j + 1];
-            row[j + 1] = softmin(up + *gap, row[j] + *gap, diagonal + substitution[[i, j]]);
+            row[j + 1] = softmin(up + gap, row[j] + gap, diagonal + substitution[[i, j]]);
             diagonal = up;
         }
     }
-    *out = row[n];
+    row[n]
 }
 
 /// The recursion over all sequences of labels. `join` joins the scores of all ways to a label.
@@ -61,25 +60,25 @@ fn over_labels<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>, join: 
 /// The logarithm of the sum over all sequences of labels of a conditional random field (Lafferty et al., 2001). Its
 /// gradient is the marginal probabilities.
 #[custom_op(shape = (score: [.., n, k], transition: [k, k]) -> [..] where n > 0, k > 0)]
-pub fn crf_partition<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>, out: &mut T) {
-    *out = over_labels(score, transition, log_sum);
+pub fn crf_partition<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>) -> T {
+    over_labels(score, transition, log_sum)
 }
 
 /// The score of the best sequence of labels (Viterbi, 1967). Its gradient marks this sequence.
 #[custom_op(shape = (score: [.., n, k], transition: [k, k]) -> [..] where n > 0, k > 0)]
-pub fn viterbi<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>, out: &mut T) {
-    *out = over_labels(score, transition, largest);
+pub fn viterbi<T: Float>(score: ArrayView2<T>, transition: ArrayView2<T>) -> T {
+    over_labels(score, transition, largest)
 }
 
 /// Connectionist temporal classification: the loss of a sequence of labels, aligned in any way, with 0 as the blank
 /// (Graves et al., 2006).
 #[custom_op(shape = (log_p: [.., n, k], label: [.., m]) -> [..] where n > 0, k > 0)]
-pub fn ctc<T: Float>(log_p: ArrayView2<T>, label: &[i64], out: &mut T) -> Result<()> {
+pub fn ctc<T: Float>(log_p: ArrayView2<T>, label: &[i64]) -> Result<T> {
     let (n, k) = log_p.dim();
     if let Some(wrong) = label.iter().find(|l| !(1..k as i64).contains(l)) {
         return Err(Error::index(format!("takes labels from 1 to {}, got {wrong}", k - 1)));
     }
-    let far: T = lit(-1e4);
+    let far: T = -1e4;
     let states = 2 * label.len() + 1;
     let label_of = |state: usize| if state.is_multiple_of(2) { 0 } else { label[state / 2] as usize };
     let mut alpha = vec![far; states];
@@ -94,8 +93,7 @@ pub fn ctc<T: Float>(log_p: ArrayView2<T>, label: &[i64], out: &mut T) -> Result
             alpha[state] = log_p[[i, label_of(state)]] - softmin(-alpha[state], -step, -skip);
         }
     }
-    *out = -log_sum(&alpha[states.saturating_sub(2)..]);
-    Ok(())
+    Ok(-log_sum(&alpha[states.saturating_sub(2)..]))
 }
 
 /// The means of a Kalman filter of a random walk, from its variance and that of the measurements (Kalman, 1960).

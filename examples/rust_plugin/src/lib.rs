@@ -67,11 +67,11 @@ fn softmin<T: Float>(a: T, b: T, c: T) -> T {
 
 /// The soft-DTW distance of two sequences, from the distances of their elements (Cuturi and Blondel, 2017). Its gradient is derived.
 #[custom_op(shape = (d: [.., m, n]) -> [..] where m > 0, n > 0)]
-pub fn rust_soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
-    let far: T = minitensor_plugin_sdk::kernels::lit(1e4);
+pub fn rust_soft_dtw<T: Float>(d: ArrayView2<T>) -> T {
+    let far: T = 1e4;
     let (m, n) = d.dim();
     let mut row = vec![far; n + 1];
-    row[0] = T::zero();
+    row[0] = 0.0;
     for i in 0..m {
         let mut diagonal = row[0];
         row[0] = far;
@@ -81,7 +81,7 @@ pub fn rust_soft_dtw<T: Float>(d: ArrayView2<T>, out: &mut T) {
             diagonal = up;
         }
     }
-    *out = row[n];
+    row[n]
 }
 
 /// Attention, `softmax(query · keyᵀ) · value` along the last two axes, by calls of other ops.

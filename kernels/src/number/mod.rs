@@ -16,6 +16,6 @@ pub use bits::{BitFunction, Bits};
 pub use cast::Cast;
 pub use dual::Dual;
 pub use filled::Filled;
-pub use reference::{FieldOperand, FieldReference, FloatOperand, RealOperand, NumOperand, NumReference};
+pub use reference::{FieldOperand, FieldReference, FloatOperand, NumOperand, NumReference, RealOperand};
 pub use scalar::{Const, Element, Field, Float, Int, Machine, Mask, Num, Real, lit};
 pub use truth::Truth;

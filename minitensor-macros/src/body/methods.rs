@@ -153,6 +153,7 @@ pub const OTHER_COMPLEX_METHODS: &[(&str, &str)] = &[
     ("modulus", "abs"),
     ("conjugate", "conj"),
     ("inv", "recip"),
+    ("to_polar", "(z.abs(), z.arg())"),
 ];
 
 /// The functions of complex numbers that return one, from real numbers.
@@ -238,6 +239,12 @@ pub const OTHER_METHODS: &[(&str, &str)] = &[
     // Rust.
     ("signum", "write `sign`, which is 0 at 0"),
     ("is_sign_positive", "write `!x.signbit()`"),
+    ("re", "only complex numbers have parts: take `z: Complex<T>` with `T: Float`"),
+    ("im", "only complex numbers have parts: take `z: Complex<T>` with `T: Float`"),
+    ("count_ones", "add the bits `(x >> k) & 1` in a loop"),
+    ("count_zeros", "add the bits `(x >> k) & 1` in a loop"),
+    ("leading_zeros", "test the bits `(x >> k) & 1` in a loop"),
+    ("trailing_zeros", "test the bits `(x >> k) & 1` in a loop"),
     ("total_cmp", "compare by `<`, `<=`, `==`, …"),
     ("partial_cmp", "compare by `<`, `<=`, `==`, …"),
     ("cmp", "compare by `<`, `<=`, `==`, …"),

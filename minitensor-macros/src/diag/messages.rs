@@ -27,6 +27,7 @@ messages! {
     METHOD: "an op cannot be a method", "move the function out of the `impl`, and pass what it needs as parameters";
     PATTERN: "a parameter of an op must be a plain name", "name the parameter, and destructure it in the body";
     NO_DOC: "the op `{}` has no doc comment", "write a `///` comment above it; it becomes the docstring in Python";
+    COMPLEX_TENSOR: "`{}` is no dtype variable", "write `fn f<T: Float>(z: Complex<T>) -> Complex<T>`";
     NO_TENSOR: "the op `{}` has no tensor parameter", "use the type `T` with `T: Float` or another trait of elements, `&[T]` or `&Tensor` for a parameter";
     MIXED_LEVELS: "the tensor parameters of an op must have one level: `{}` is for {}, this is for {}", "make all tensor parameters `T`, or all slices and views, or all `&Tensor`";
     CONST_GENERIC: "an op cannot have the const generic `{}`", "make it a parameter; `usize`, `i64` and `bool` are attributes";
@@ -60,6 +61,7 @@ messages! {
     POSITION_IN_ROW: "the last axis is that of the row", "write `x.position()` for the position of an element in its row; `#[position(-2)]` is that of the row";
     DRAWN_TYPE: "a parameter with `#[{}]` is a number for each element, not `{}`", "write the dtype variable, such as `T`";
     DRAWN_ARGUMENTS: "`#[{}]` takes no arguments", "compute with the number in the body, as in `mean + deviation * z`";
+    DRAWN_SHAPE: "the `shape` clause mentions `{}`, which is no tensor of the caller but has `#[{}]`", "remove it from the clause";
     DRAWN_TWICE: "`{}` has the attributes `#[{}]` and `#[{}]`", "remove one of them";
     DRAWN_ORDER: "`{}` follows the optional parameter `{}`", "move it before `{}`; callers do not pass it";
     DRAWN_FLOAT: "random numbers are floats, but `{}` has the bound `{}`", "write `{}: Float`";
@@ -132,6 +134,13 @@ messages! {
     PRECOMPILED_FUNCTION: "a `precompiled` body cannot call `{}`, which is a function of the whole row", "remove the clause `precompiled`";
     SCAN_STEP: "`scan` takes a row, or a tuple of rows, and a step with two parameters", "write `R::scan(x, |before, x| …)`; the step returns the next element";
     SCAN_RESULTS: "the step of `scan` must return {} elements", "return a tuple with the next element of each row";
+    ELEMENT_INDEX: "`{}` is an element, not an index", "write `{} as usize`";
+    IMAGINARY: "`{}` is no number of Rust", "write `Complex::new(0.0, 2.0)` for 2i";
+    TUPLE_RESULT: "a tuple is no complex number", "write `Complex::new({}, {})`";
+    SCAN_RESULT: "this scan returns {} rows, but one row is expected here", "take one of them: `let (a, _) = R::scan(…)`";
+    SCAN_ONE: "a scan of one row takes no tuple", "write `R::scan({}, |before, x| …)`";
+    SCAN_COMPLEX: "a scan takes rows of real numbers, but `{}` is complex", "scan its parts: `R::scan((z.re(), z.im()), |(a, b), (x, y)| …)`";
+    SCAN_MASK: "a scan takes rows of numbers, but `{}` is a mask", "write `if {} { 1.0 } else { 0.0 }` for its row, and `a.maximum(b)` for `||`";
     SCAN_MANY: "{} rows are scanned together, but at most {} can be", "scan some of them first, or compute several of them from others";
     SCAN_PATTERN: "the pattern does not fit a scan of {}", "write one name for one row, or a tuple of as many names as there are rows: `R::scan((x, y), |(a, b), (x, y)| …)`";
     SCAN_CHANGES: "the step of `scan` changes `{}`, but it runs once for all elements", "scan several rows, as in `R::scan((x, y), |(a, b), (x, y)| …)`, and return the new values";

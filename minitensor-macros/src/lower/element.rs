@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::{Block, Expr, ExprLit, Ident, Lit, parse_quote};
 
 use crate::ast::Elem;
@@ -75,6 +76,12 @@ impl<'a> Lowering<'a> {
     }
 
     pub fn body(&mut self, block: &mut Block) {
+        let mut imaginary = Imaginary(vec![]);
+        imaginary.visit_block(block);
+        if let [first, ..] = &imaginary.0[..] {
+            self.report(first, &messages::IMAGINARY, &[&first.to_token_stream()]);
+            return;
+        }
         self.is_tail = self.head.returned.is_some() && !self.head.is_machine();
         self.block(block, self.head.returned.as_deref());
     }
@@ -214,6 +221,7 @@ impl<'a> Lowering<'a> {
             Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => refused(expr, ValueKind::Data(None)),
             Expr::Index(inner) => self.index(inner),
             Expr::Field(_) if matches!(self.certain(expr), Some(Certain::Element(_))) => self.complex_part(expr),
+            Expr::Field(_) if self.head.is_machine() => self.part_of_tuple(expr),
             Expr::Field(inner) => self.value(&mut inner.base, None),
             Expr::Cast(_) => self.cast(expr),
             Expr::Reference(inner) => self.value(&mut inner.expr, None),
@@ -246,6 +254,22 @@ impl<'a> Lowering<'a> {
                 statement::in_vec(mac, |array| self.value(array, None)).unwrap_or(ValueKind::Static)
             }
             _ => ValueKind::Static,
+        }
+    }
+}
+
+/// Literals such as `2i`.
+struct Imaginary(Vec<Lit>);
+
+impl<'a> Visit<'a> for Imaginary {
+    fn visit_lit(&mut self, lit: &'a Lit) {
+        let suffix = match lit {
+            Lit::Int(int) => int.suffix(),
+            Lit::Float(float) => float.suffix(),
+            _ => "",
+        };
+        if matches!(suffix, "i" | "j") {
+            self.0.push(lit.clone());
         }
     }
 }

@@ -336,7 +336,8 @@ fn name_returned(ident: &Ident, shape: Option<&Shape>, signature: &mut Signature
     let returned = std::mem::take(&mut signature.returned);
     let is_param = |name: &str| signature.outputs.iter().any(|(param, ..)| text(param) == name);
     let given = |saved: bool| shape.into_iter().flat_map(|s| &s.outputs).filter(move |o| o.save == saved);
-    let free: Vec<_> = given(false).chain(given(true)).filter_map(|o| o.name.as_deref()).filter(|n| !is_param(n)).collect();
+    let free: Vec<_> =
+        given(false).chain(given(true)).filter_map(|o| o.name.as_deref()).filter(|n| !is_param(n)).collect();
     let has_names = shape.is_some_and(|s| s.outputs.iter().any(|o| o.name.is_some()));
     if has_names && !returned.is_empty() && free.len() != returned.len() {
         let (numbers, names) = (counted(returned.len(), "number"), counted(free.len(), "output"));

@@ -251,7 +251,11 @@ fn level(function: &ItemFn, params: &[(Ident, &syn::PatType, Param)], diag: &mut
         // An op that creates tensors from attributes alone.
         None if returns_tensor => Some(Level::Tensor),
         None => {
-            diag.error(&function.sig.ident, &messages::NO_TENSOR, &[&function.sig.ident]);
+            let complex = params.iter().map(|(_, arg, _)| spelling(&arg.ty)).find(|ty| ty.starts_with("Complex"));
+            match complex {
+                Some(ty) => diag.error(&function.sig.ident, &messages::COMPLEX_TENSOR, &[&ty]),
+                None => diag.error(&function.sig.ident, &messages::NO_TENSOR, &[&function.sig.ident]),
+            }
             None
         }
     }

@@ -28,8 +28,8 @@ pub use minitensor_kernels::program::{Output as ProgramOutput, Program, Symbol};
 pub use minitensor_kernels::simd::{AtLevel, at_level};
 pub use minitensor_kernels::{Bits, Filled};
 use minitensor_kernels::{Columns, ColumnsMut};
-pub use minitensor_kernels::{FieldOperand, FieldReference, FloatOperand, RealOperand, NumOperand, NumReference};
 pub use minitensor_kernels::{Const, Dual, Element, Field, Float, Int, Machine, Map, Mask, Num, Real, map};
+pub use minitensor_kernels::{FieldOperand, FieldReference, FloatOperand, NumOperand, NumReference, RealOperand};
 pub use ndarray;
 
 pub use crate::attr::{Attr, AttrEnum, AttrKind, FromAttr, uniform};

@@ -226,6 +226,8 @@ impl Lowering<'_> {
             Expr::Call(call) => {
                 let callee = match &*call.func {
                     Expr::Path(path) if holds(&path.path, &self.head.generics) => ValueKind::Data(self.only_variable()),
+                    // A closure.
+                    Expr::Path(path) if path.path.get_ident().is_some() => self.scopes.path(&path.path, self.head),
                     _ => ValueKind::Static,
                 };
                 (callee, &mut call.args, false)

@@ -2,7 +2,7 @@
 
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprIndex, Pat, UnOp, parse_quote};
+use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprField, ExprIndex, Member, Pat, UnOp, parse_quote};
 
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
 use crate::ast::Elem;
@@ -43,12 +43,24 @@ impl Lowering<'_> {
         ValueKind::Data(None)
     }
 
+    /// `p.0` in a body of machine numbers.
+    pub fn part_of_tuple(&mut self, expr: &mut Expr) -> ValueKind {
+        let part = self.structure(expr).kind().unwrap_or(ValueKind::Static);
+        let Expr::Field(inner) = expr else { return part };
+        let base = self.value(&mut inner.base, None);
+        if part == ValueKind::Static && base != ValueKind::Static { base } else { part }
+    }
+
     pub fn index(&mut self, inner: &mut ExprIndex) -> ValueKind {
-        self.value(&mut inner.index, None);
+        let part = self.items(&inner.expr).kind().filter(|kind| matches!(kind, ValueKind::Many(_)));
+        let at = inner.index.clone();
+        if matches!(self.value(&mut inner.index, None), ValueKind::Data(Some(_))) && self.head.is_machine() {
+            self.mistake(&mut inner.index, &at, &messages::ELEMENT_INDEX, &[&shown(&at), &shown(&at)]);
+        }
         match self.value(&mut inner.expr, None) {
             ValueKind::Many(variable) if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Data(variable),
             ValueKind::Floats if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Float,
-            value => value,
+            value => part.unwrap_or(value),
         }
     }
 
@@ -72,6 +84,11 @@ impl Lowering<'_> {
                 let limits = quote_spanned!(cast.span()=> <#ty>::MIN as i128, <#ty>::MAX as i128);
                 *expr = parse_quote!((#rt::truncated(#x, #limits) as #ty));
                 ValueKind::Static
+            }
+            // An `f64` attribute is an element already.
+            ValueKind::Data(Some(i)) if certain::of_type(&cast.ty, self.head) == Some(Certain::Element(i)) => {
+                *expr = (*cast.expr).clone();
+                ValueKind::Data(Some(i))
             }
             value if value.is_data() => {
                 let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
@@ -147,7 +164,7 @@ impl Lowering<'_> {
     }
 
     /// A closure whose last parameter is such an item, and the one before it such a total.
-    pub fn closure(&mut self, closure: &mut ExprClosure, total: ValueKind, item: ValueKind) {
+    pub fn closure(&mut self, closure: &mut ExprClosure, total: ValueKind, item: ValueKind) -> ValueKind {
         self.scopes.push();
         let last = closure.inputs.len().saturating_sub(1);
         for (k, pattern) in closure.inputs.iter().enumerate() {
@@ -157,25 +174,37 @@ impl Lowering<'_> {
             };
             let value = match own {
                 Some(Elem::Generic(i) | Elem::Mask(i)) => ValueKind::Data(Some(i)),
+                _ if matches!(pattern, Pat::Type(typed) if is_integer(&typed.ty)) => ValueKind::Static,
                 _ if k == last => item,
                 _ => total,
             };
             self.scopes.bind_pattern(pattern, value, None);
         }
-        self.closure_body(&mut closure.body, None);
+        let value = self.closure_body(&mut closure.body, None);
         self.scopes.pop();
+        value
     }
 
     /// The body of a closure. The loops around it are not its own.
-    pub fn closure_body(&mut self, body: &mut Expr, want: Option<&[Elem]>) {
+    pub fn closure_body(&mut self, body: &mut Expr, want: Option<&[Elem]>) -> ValueKind {
         self.closures += 1;
         let around = std::mem::take(&mut self.around);
-        self.value(body, want);
+        let value = self.value(body, want);
         self.around = around;
         self.closures -= 1;
+        value
     }
 
     pub fn assign(&mut self, assign: &mut ExprAssign) -> ValueKind {
+        if let (Expr::Tuple(left), Expr::Tuple(right)) = (&mut *assign.left, &mut *assign.right)
+            && left.elems.len() == right.elems.len()
+        {
+            for (left, right) in left.elems.iter_mut().zip(&mut right.elems) {
+                let value = self.value(left, None);
+                self.assigned(left, value, right);
+            }
+            return ValueKind::Static;
+        }
         let left = self.value(&mut assign.left, None);
         self.assigned(&assign.left, left, &mut assign.right);
         if left == ValueKind::Data(None) && self.head.has_types() && is_literal(&assign.right) {
@@ -201,6 +230,7 @@ impl Lowering<'_> {
         }
         // An array of literals becomes one of data only if data is certain.
         let is_promoted = match place {
+            _ if self.head.is_machine() => true,
             Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
             _ => true,
         };
@@ -228,9 +258,13 @@ pub fn is_integer(ty: &syn::Type) -> bool {
     matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
 }
 
-/// `s` of `s[0]`, but not of `s.a[0]`
+/// `s` of `s[0]` and `s.0`, but not of `s.a[0]`
 fn indexed(place: &Expr) -> &Expr {
-    if let Expr::Index(inner) = place { indexed(&inner.expr) } else { place }
+    match place {
+        Expr::Index(inner) => indexed(&inner.expr),
+        Expr::Field(ExprField { base, member: Member::Unnamed(_), .. }) => indexed(base),
+        place => place,
+    }
 }
 
 fn is_flag(expr: &Expr) -> bool {

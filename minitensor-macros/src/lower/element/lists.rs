@@ -5,11 +5,11 @@ use quote::ToTokens;
 use syn::{Expr, ExprMethodCall, Ident};
 
 use super::Lowering;
-use super::machine::{Item, SAME_ITEMS};
+use super::machine::SAME_ITEMS;
 use super::operand::shown;
 use crate::ast::Level;
 use crate::body::methods::{LIST_METHODS, OTHER_CELL_METHODS, ROW_METHODS};
-use crate::body::{Certain, ValueKind, mentions};
+use crate::body::{Certain, Item, ValueKind, mentions};
 use crate::diag::messages;
 
 impl Lowering<'_> {

@@ -2,9 +2,8 @@
 
 use syn::{Expr, ExprLoop};
 
-use super::machine::Item;
 use super::{Lowering, placeholder, shown};
-use crate::body::{Certain, ValueKind};
+use crate::body::{Certain, Item, ValueKind};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -23,17 +22,18 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Static;
         }
+        let items = self.items(&each.expr);
         let value = self.value(&mut each.expr, None);
         let id = self.loops;
         self.loops += 1;
         self.scopes.push();
         match self.head.is_machine() {
-            true => match (self.items(&each.expr), value) {
+            true => match (items, value) {
                 // An array of elements.
                 (Item::One(ValueKind::Static), ValueKind::Many(variable)) => {
-                    self.bind_item(&each.pat, &Item::One(ValueKind::Data(variable)));
+                    self.bind_item(&each.pat, &Item::One(ValueKind::Data(variable)), None);
                 }
-                (item, _) => self.bind_item(&each.pat, &item),
+                (item, _) => self.bind_item(&each.pat, &item, None),
             },
             false => self.scopes.bind_pattern(&each.pat, value, None),
         }

@@ -1,37 +1,18 @@
 //! Bodies of machine numbers: which values are elements, so that literals beside them become elements. Everything else is
 //! plain Rust, so a value is only an element if it is certain to be one.
 
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::punctuated::Punctuated;
-use syn::{BinOp, Expr, Pat, Token, Type, parse_quote};
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, ExprField, ExprUnary, Member, Pat, Token, Type, UnOp, parse_quote};
 
-use super::Lowering;
 use super::expression::is_integer;
-use crate::ast::Elem;
+use super::statement::in_vec;
+use super::{Lowering, is_literal, without_parens};
+use crate::ast::{Elem, spelling};
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
-use crate::body::{Certain, ValueKind, mentions};
-
-/// The kind of each item of an iterator.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Item {
-    One(ValueKind),
-    /// A number of Rust.
-    Number,
-    Pair(Box<Item>, Box<Item>),
-}
-
-impl Item {
-    /// The dtype variable of the element in an item, or of the first of several.
-    fn element(&self) -> Option<Option<usize>> {
-        match self {
-            Item::One(ValueKind::Data(variable)) => Some(*variable),
-            Item::One(_) | Item::Number => None,
-            Item::Pair(first, second) => first.element().or_else(|| second.element()),
-        }
-    }
-}
-
-const UNKNOWN: Item = Item::One(ValueKind::Static);
+use crate::body::{Binding, Certain, Item, UNKNOWN, ValueKind, mentions};
+use crate::parse::wrapped;
 
 /// Methods of slices, views and iterators that keep the items.
 pub const SAME_ITEMS: &[&str] = &[
@@ -108,8 +89,9 @@ impl Lowering<'_> {
                     matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_));
                 is_arithmetic && self.is_number(&binary.left) && self.is_number(&binary.right)
             }
+            Expr::Field(ExprField { member: Member::Unnamed(_), .. }) => self.structure(expr) == Item::Number,
             Expr::Index(inner) => match &*inner.expr {
-                Expr::Path(_) => self.is_number(&inner.expr),
+                Expr::Path(_) => self.is_number(&inner.expr) || self.structure(expr) == Item::Number,
                 Expr::MethodCall(call) => call.method == "shape" && call.args.is_empty(),
                 _ => false,
             },
@@ -176,60 +158,112 @@ impl Lowering<'_> {
 
     /// The items that a loop over an expression binds.
     pub fn items(&self, expr: &Expr) -> Item {
+        self.structure(expr).items()
+    }
+
+    /// The structure of an expression before it is lowered.
+    pub fn structure(&self, expr: &Expr) -> Item {
         match expr {
-            Expr::Paren(inner) => self.items(&inner.expr),
-            Expr::Reference(inner) => self.items(&inner.expr),
-            Expr::Path(path) => match self.scopes.path(&path.path, self.head) {
-                ValueKind::Many(variable) => Item::One(ValueKind::Data(variable)),
-                ValueKind::Floats => Item::One(ValueKind::Float),
-                _ => UNKNOWN,
+            Expr::Paren(inner) => self.structure(&inner.expr),
+            Expr::Reference(inner) => self.structure(&inner.expr),
+            Expr::Unary(ExprUnary { op: UnOp::Deref(_), expr, .. }) => self.structure(expr),
+            Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.get(name)) {
+                Some(Binding { item: Some(item), .. }) => item,
+                Some(binding) if binding.certain == Some(Certain::NUMBER) => Item::Number,
+                _ => match self.scopes.path(&path.path, self.head) {
+                    ValueKind::Static if self.is_number(expr) => Item::Number,
+                    kind => Item::of(kind),
+                },
             },
-            Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.items(&inner.expr),
-            Expr::MethodCall(call) => self.items_of_call(call),
+            Expr::Index(inner) if matches!(*inner.index, Expr::Range(_)) => self.structure(&inner.expr),
+            Expr::Index(inner) => self.items(&inner.expr),
+            Expr::Field(ExprField { base, member: Member::Unnamed(at), .. }) => {
+                self.structure(base).part(at.index as usize)
+            }
+            Expr::MethodCall(call) => self.structure_of_call(call),
             Expr::Range(range) => {
                 let are_numbers = [&range.start, &range.end].into_iter().flatten().all(|end| self.is_number(end));
-                if are_numbers { Item::Number } else { UNKNOWN }
+                Item::list(if are_numbers { Item::Number } else { UNKNOWN })
             }
-            Expr::Array(array) if array.elems.iter().all(is_float) => Item::One(ValueKind::Float),
+            Expr::Tuple(tuple) => Item::Tuple(tuple.elems.iter().map(|e| self.structure(e)).collect()),
+            Expr::Array(array) => {
+                let each: Vec<_> = array.elems.iter().map(|e| self.structure(e)).collect();
+                let are_equal = each.windows(2).all(|pair| pair[0] == pair[1]);
+                Item::list(each.into_iter().next().filter(|_| are_equal).unwrap_or(UNKNOWN))
+            }
+            Expr::Repeat(array) => Item::list(self.structure(&array.expr)),
+            Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
+                in_vec(&mut mac.clone(), |array| self.structure(array)).unwrap_or(UNKNOWN)
+            }
+            expr if self.is_constant_float(expr) => Item::One(ValueKind::Float),
+            expr if self.is_number(expr) => Item::Number,
             _ => UNKNOWN,
         }
     }
 
-    fn items_of_call(&self, call: &syn::ExprMethodCall) -> Item {
-        let (name, items) = (call.method.to_string(), self.items(&call.receiver));
-        match (name.as_str(), items) {
-            (name, items) if SAME_ITEMS.contains(&name) => items,
-            (name, Item::One(ValueKind::Data(variable))) if PARTS.contains(&name) => {
-                Item::One(ValueKind::Many(variable))
-            }
-            (name @ ("enumerate" | "indexed_iter" | "indexed_iter_mut"), items) => {
+    fn structure_of_call(&self, call: &syn::ExprMethodCall) -> Item {
+        let (name, value) = (call.method.to_string(), self.structure(&call.receiver));
+        match name.as_str() {
+            name if SAME_ITEMS.contains(&name) => value,
+            name if PARTS.contains(&name) => Item::list(value),
+            "enumerate" | "indexed_iter" | "indexed_iter_mut" => {
                 let at = if name == "enumerate" { Item::Number } else { UNKNOWN };
-                Item::Pair(Box::new(at), Box::new(items))
+                Item::list(Item::Tuple(vec![at, value.items()]))
             }
-            ("zip", items) if call.args.len() == 1 => Item::Pair(Box::new(items), Box::new(self.items(&call.args[0]))),
+            "zip" if call.args.len() == 1 => Item::list(Item::Tuple(vec![value.items(), self.items(&call.args[0])])),
+            "fold" if self.begins(call) => self.structure(&call.args[0]).promoted(self.head),
             _ => UNKNOWN,
+        }
+    }
+
+    /// Whether the first argument of a call is a value that elements are added to.
+    fn begins(&self, call: &syn::ExprMethodCall) -> bool {
+        let is_fold = call.method == "fold" && !self.is_plain && uses_item(&call.args);
+        (is_fold || call.method == "fill") && self.items(&call.receiver).element().is_some()
+    }
+
+    /// The structure of a value with this type.
+    pub fn structure_of_type(&mut self, ty: &Type) -> Item {
+        match ty {
+            Type::Reference(inner) => self.structure_of_type(&inner.elem),
+            Type::Tuple(tuple) => Item::Tuple(tuple.elems.iter().map(|ty| self.structure_of_type(ty)).collect()),
+            Type::Array(array) => Item::list(self.structure_of_type(&array.elem)),
+            Type::Slice(slice) => Item::list(self.structure_of_type(&slice.elem)),
+            ty if is_integer(ty) => Item::Number,
+            ty => match (wrapped(ty, "Vec"), self.annotation(ty)) {
+                (Some(of), _) => Item::list(self.structure_of_type(of)),
+                (_, Some(Elem::Generic(i))) => Item::One(ValueKind::Data(Some(i))),
+                _ if spelling(ty) == "f64" => Item::One(ValueKind::Float),
+                _ => UNKNOWN,
+            },
         }
     }
 
     /// Binds the names of a pattern to the parts of an item.
-    pub fn bind_item(&mut self, pattern: &Pat, item: &Item) {
+    pub fn bind_item(&mut self, pattern: &Pat, item: &Item, made_by: Option<usize>) {
         match (pattern, item) {
-            (Pat::Reference(inner), item) => self.bind_item(&inner.pat, item),
-            (Pat::Paren(inner), item) => self.bind_item(&inner.pat, item),
+            (Pat::Reference(inner), item) => self.bind_item(&inner.pat, item, made_by),
+            (Pat::Paren(inner), item) => self.bind_item(&inner.pat, item, made_by),
             (Pat::Type(typed), item) => match self.annotation(&typed.ty) {
-                Some(Elem::Generic(i)) => self.bind_item(&typed.pat, &Item::One(ValueKind::Data(Some(i)))),
-                _ => self.bind_item(&typed.pat, item),
+                Some(Elem::Generic(i)) => {
+                    self.bind_item(&typed.pat, &Item::One(ValueKind::Data(Some(i))), made_by);
+                }
+                _ => self.bind_item(&typed.pat, item, made_by),
             },
-            (Pat::Ident(name), Item::One(kind)) => self.scopes.bind(&name.ident, *kind),
-            (Pat::Ident(name), Item::Number) => {
-                self.scopes.bind(&name.ident, ValueKind::Static);
-                self.scopes.know(&name.ident, Some(Certain::NUMBER));
+            (Pat::Ident(name), item) => {
+                self.scopes.bind_let(&name.ident, item.kind().unwrap_or(ValueKind::Static), made_by);
+                match item {
+                    Item::Number => self.scopes.know(&name.ident, Some(Certain::NUMBER)),
+                    item if item.kind().is_none() => self.scopes.structure(&name.ident, item.clone()),
+                    _ => {}
+                }
             }
-            (Pat::Tuple(tuple), Item::Pair(first, second)) if tuple.elems.len() == 2 => {
-                self.bind_item(&tuple.elems[0], first);
-                self.bind_item(&tuple.elems[1], second);
+            (Pat::Tuple(tuple), Item::Tuple(parts)) if tuple.elems.len() == parts.len() => {
+                for (pattern, part) in tuple.elems.iter().zip(parts) {
+                    self.bind_item(pattern, part, made_by);
+                }
             }
-            (pattern, _) => self.scopes.bind_pattern(pattern, ValueKind::Static, None),
+            (pattern, _) => self.scopes.bind_pattern(pattern, ValueKind::Static, made_by),
         }
     }
 
@@ -241,7 +275,7 @@ impl Lowering<'_> {
                     *expr = super::placeholder();
                     return ValueKind::Static;
                 }
-                let items = self.items_of_call(call);
+                let result = self.structure_of_call(call);
                 let each = self.items(&call.receiver);
                 if self.wrong_cell_method(call, &each) {
                     *expr = super::placeholder();
@@ -252,6 +286,10 @@ impl Lowering<'_> {
                 if let ValueKind::Data(variable) = receiver {
                     let ours = renamed(&name, call.args.len());
                     let are_elements = DATA_METHODS.contains(&ours);
+                    if let ("powi", Some(arg)) = (ours, call.args.first_mut().filter(|arg| !is_literal(arg))) {
+                        let (rt, bare) = (self.rt, without_parens(arg));
+                        *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::exponent(#bare)));
+                    }
                     for arg in &mut call.args {
                         let value = self.value(arg, None);
                         if are_elements {
@@ -261,16 +299,17 @@ impl Lowering<'_> {
                     call.method = syn::Ident::new(ours, call.method.span());
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
-                let begins = name == "fill" || name == "fold" && !self.is_plain && uses_item(&call.args);
-                let first = call.args.first_mut().map(|first| match each.element() {
-                    Some(variable) if begins && self.is_constant_float(first) => {
-                        self.coerce_beside(first, ValueKind::Float, variable, true);
-                        ValueKind::Data(variable)
+                let (begins, variable) = (self.begins(call), each.element().flatten());
+                let first = call.args.first_mut().map(|first| match self.structure(first) {
+                    Item::One(ValueKind::Float) | Item::Tuple(_) if begins => {
+                        let begun = self.structure(first).promoted(self.head);
+                        self.coerce_floats(first, variable);
+                        begun
                     }
-                    _ => self.argument_of(first, &each, None),
+                    _ => Item::of(self.argument_of(first, &each, None)),
                 });
                 for arg in call.args.iter_mut().skip(1) {
-                    self.argument_of(arg, &each, first);
+                    self.argument_of(arg, &each, first.as_ref());
                 }
                 if let (Item::One(sum @ ValueKind::Data(variable)), "sum" | "product") = (&each, name.as_str()) {
                     // The type of a sum of elements is known here, unlike in Rust.
@@ -279,16 +318,13 @@ impl Lowering<'_> {
                     return *sum;
                 }
                 match (name.as_str(), first) {
-                    ("fold", Some(data @ ValueKind::Data(_))) => data,
+                    ("fold", Some(Item::One(data @ ValueKind::Data(_)))) => data,
 
                     // A function of a number, such as `(n as f64).sqrt()`.
                     (name, _) if receiver == ValueKind::Float && returns_element(renamed(name, call.args.len())) => {
                         receiver
                     }
-                    _ => match items {
-                        Item::One(ValueKind::Data(variable)) => ValueKind::Many(variable),
-                        _ => ValueKind::Static,
-                    },
+                    _ => result.kind().filter(|kind| matches!(kind, ValueKind::Many(_))).unwrap_or(ValueKind::Static),
                 }
             }
             Expr::Call(call) => {
@@ -312,6 +348,13 @@ impl Lowering<'_> {
                 let is_reduction =
                     REDUCTIONS.contains(&last.as_str()) && path.segments.iter().any(|s| s.ident == "rows");
                 let each = call.args.first().filter(|_| is_reduction).map_or(UNKNOWN, |first| self.items(first));
+                if let (true, "from", Some(number)) = (is_constructor, &*last, call.args.first())
+                    && !self.is_element(number)
+                {
+                    let (rt, variable) = (self.rt, &path.segments[0]);
+                    *expr = Expr::Verbatim(quote_spanned!(number.span()=> #rt::lit::<#variable>(#number)));
+                    return ValueKind::Data(self.only_variable());
+                }
                 let values: Vec<_> = call.args.iter_mut().map(|a| self.argument_of(a, &each, None)).collect();
                 if is_constructor || values.iter().any(|v| v.is_data()) {
                     // A parameter may be an element, or an `f64`, which is one too.
@@ -344,15 +387,15 @@ impl Lowering<'_> {
     }
 
     /// An argument. The last parameter of a closure is an item, and the first of two is the accumulator.
-    fn argument_of(&mut self, arg: &mut Expr, each: &Item, accumulator: Option<ValueKind>) -> ValueKind {
+    fn argument_of(&mut self, arg: &mut Expr, each: &Item, accumulator: Option<&Item>) -> ValueKind {
         let Expr::Closure(closure) = arg else { return self.value(arg, None) };
         self.scopes.push();
         let inputs: Vec<&Pat> = closure.inputs.iter().collect();
         match inputs[..] {
-            [item] => self.bind_item(item, each),
+            [item] => self.bind_item(item, each, None),
             [first, item] => {
-                self.scopes.bind_pattern(first, accumulator.filter(|a| a.is_data()).unwrap_or(ValueKind::Static), None);
-                self.bind_item(item, if accumulator.is_some() { each } else { &UNKNOWN });
+                self.bind_item(first, accumulator.filter(|a| a.element().is_some()).unwrap_or(&UNKNOWN), None);
+                self.bind_item(item, if accumulator.is_some() { each } else { &UNKNOWN }, None);
             }
             _ => inputs.iter().for_each(|p| self.scopes.bind_pattern(p, ValueKind::Static, None)),
         }

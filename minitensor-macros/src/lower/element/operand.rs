@@ -211,6 +211,16 @@ impl Lowering<'_> {
 
     /// Whether a result has another type than the function returns.
     pub fn wrong_result(&mut self, result: &Expr, want: Elem) -> bool {
+        if self.is_several(result) {
+            return true;
+        }
+        if let (Expr::Tuple(tuple), Elem::Generic(i)) = (result, want)
+            && self.head.is_complex(i)
+            && tuple.elems.len() == 2
+        {
+            let (re, im) = (shown(&tuple.elems[0]), shown(&tuple.elems[1]));
+            return self.report(result, &messages::TUPLE_RESULT, &[&re, &im]);
+        }
         let Some(has) = self.certain(result) else { return false };
         let shown = shown(result);
         match (has, want) {
@@ -309,6 +319,11 @@ impl Lowering<'_> {
                         &messages::ROW_METHOD,
                         &[&name, &shown(&call.receiver), &self.row_bound(i)],
                     );
+                }
+                let of_rows_with = ROW_METHODS.iter().find(|(own, _)| is_row && *own == name).map(|(_, takes)| *takes);
+                if let Some(takes) = of_rows_with.filter(|_| !of_rows && !is_ours) {
+                    let takes = counted(takes, "argument");
+                    return self.report(&call.method, &messages::ARGUMENTS, &[&name, &takes, &given]);
                 }
                 if LIST_METHODS.contains(&name.as_str()) && !of_rows {
                     return self.wrong_list(&call.receiver, &call.method);
@@ -429,7 +444,13 @@ impl Lowering<'_> {
             return false;
         }
         if self.head.is_complex(i) {
-            let help = format!("write `Complex::from({}::{called}())`", self.head.spelled(self.head.part(i)));
+            let real = self.head.spelled(self.head.part(i));
+            if matches!(called.as_str(), "scan" | "any" | "all") {
+                let help =
+                    format!("write `{real}::{called}` with real numbers, such as the parts `z.re()` and `z.im()`");
+                return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, &help]);
+            }
+            let help = format!("write `Complex::from({real}::{called}())`");
             return matches!(called.as_str(), "nan" | "infinity" | "epsilon")
                 && self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, &help]);
         }
@@ -505,6 +526,6 @@ pub fn shown(expr: &Expr) -> String {
     let tokens = expr.to_token_stream().to_string();
     let mut shown =
         tokens.replace(" . ", ".").replace("( ", "(").replace(" )", ")").replace(" (", "(").replace(" ,", ",");
-    shown = shown.replace(" :: ", "::").replace("- ", "-").replace(" -", " - ").replace("* (", "*(");
+    shown = shown.replace(" :: ", "::").replace("- ", "-").replace(" -", " - ").replace("* (", "*(").replace(" [", "[");
     minitensor_schema::suggestion::shortened(&shown)
 }

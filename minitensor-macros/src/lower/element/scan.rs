@@ -3,7 +3,7 @@
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, Pat};
 
-use super::{Lowering, placeholder};
+use super::{Lowering, placeholder, shown};
 use crate::ast::{Elem, Generic};
 use crate::body::methods::{ROW_METHODS, is_scan};
 use crate::body::{Certain, Effects, ValueKind, certain};
@@ -49,6 +49,29 @@ impl Lowering<'_> {
         self.head.generics.iter().position(is_it).filter(|_| is_scan(&call.func))
     }
 
+    /// Reports rows of a scan that are no rows of real numbers.
+    fn wrong_rows(&mut self, rows: &Expr) -> bool {
+        let each: Vec<&Expr> = if let Expr::Tuple(tuple) = rows { tuple.elems.iter().collect() } else { vec![rows] };
+        if matches!(rows, Expr::Tuple(_)) && each.len() == 1 {
+            return self.report(rows, &messages::SCAN_ONE, &[&shown(each[0])]);
+        }
+        each.into_iter().any(|row| match self.certain(row) {
+            Some(Certain::Element(i)) if self.head.is_complex(i) => {
+                self.report(row, &messages::SCAN_COMPLEX, &[&shown(row)])
+            }
+            Some(Certain::Mask(_)) => self.report(row, &messages::SCAN_MASK, &[&shown(row), &shown(row)]),
+            _ => false,
+        })
+    }
+
+    /// Reports a scan of several rows where one row is expected.
+    pub fn is_several(&mut self, result: &Expr) -> bool {
+        let Expr::Call(call) = result else { return false };
+        let Some(rows) = call.args.first().filter(|_| self.scanned(result).is_some()) else { return false };
+        let count = row_count(rows);
+        count > 1 && self.report(&call.func, &messages::SCAN_RESULT, &[&count])
+    }
+
     /// Lowers a scan. Its rows, and the parameters and results of its step, are elements.
     pub fn scan(&mut self, expr: &mut Expr, variable: usize) -> ValueKind {
         let Expr::Call(call) = expr else { return ValueKind::Static };
@@ -61,6 +84,10 @@ impl Lowering<'_> {
             return ValueKind::Data(None);
         };
         if self.wrong_step(step) {
+            *expr = placeholder();
+            return ValueKind::Data(None);
+        }
+        if self.wrong_rows(rows) {
             *expr = placeholder();
             return ValueKind::Data(None);
         }

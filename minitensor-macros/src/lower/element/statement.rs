@@ -6,7 +6,7 @@ use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
 
 use super::{Lowering, placeholder};
 use crate::ast::{Elem, spelling};
-use crate::body::{Certain, ValueKind, certain, holds};
+use crate::body::{Certain, Item, ValueKind, certain, holds};
 use crate::diag::{error, messages};
 use crate::dtype::DType;
 use crate::parse::wrapped;
@@ -67,6 +67,10 @@ impl Lowering<'_> {
         if self.wrong_results(&local.pat, &init.expr) {
             *init.expr = placeholder();
         }
+        if self.head.is_machine() && self.local_of_parts(local, id) {
+            return;
+        }
+        let Some(init) = &mut local.init else { return };
         // Each name in a tuple pattern has this type.
         let of_each = match &*init.expr {
             Expr::MethodCall(call) if call.method == "dim" && self.head.is_machine() => Some(Certain::NUMBER),
@@ -95,7 +99,15 @@ impl Lowering<'_> {
         }
         let is_plain = matches!(&local.pat, Pat::Type(pattern) if DType::of_rust(&spelling(&pattern.ty)).is_some());
         let around = std::mem::replace(&mut self.is_plain, is_plain);
-        let mut value = self.value(&mut init.expr, annotated.as_ref().map(std::slice::from_ref));
+        let mut value = match &mut *init.expr {
+            // What it returns is data, even if it is called without data.
+            Expr::Closure(closure) if !self.head.is_machine() => {
+                let data = ValueKind::Data(self.only_type());
+                let returned = self.closure(closure, data, data);
+                if returned.is_data() { returned } else { ValueKind::Static }
+            }
+            init => self.value(init, annotated.as_ref().map(std::slice::from_ref)),
+        };
         self.is_plain = around;
         if value == ValueKind::Static && matches!(&local.pat, Pat::Type(pattern) if spelling(&pattern.ty) == "f64") {
             value = ValueKind::Float;
@@ -110,6 +122,31 @@ impl Lowering<'_> {
         if let Pat::Tuple(pattern) = &local.pat {
             pattern.elems.iter().for_each(|part| self.know(part, of_each));
         }
+    }
+
+    /// A `let` of a tuple, or of a list of tuples, in a body of machine numbers.
+    fn local_of_parts(&mut self, local: &mut syn::Local, id: usize) -> bool {
+        let Some(init) = &mut local.init else { return false };
+        let ty = if let Pat::Type(typed) = &local.pat { Some(&typed.ty) } else { None };
+        let mut item = match ty {
+            Some(ty) => self.structure_of_type(ty),
+            None => self.structure(&init.expr),
+        };
+        if !item.has_parts() {
+            return false;
+        }
+        if let Some(ty) = ty {
+            if self.parts(&mut init.expr, ty).is_none() {
+                self.value(&mut init.expr, None);
+            }
+        } else if self.promoted.contains(&id) {
+            self.coerce_floats(&mut init.expr, self.only_variable());
+            item = item.promoted(self.head);
+        } else {
+            self.value(&mut init.expr, None);
+        }
+        self.bind_item(&local.pat, &item, Some(id));
+        true
     }
 
     /// Binds the names of a pattern to a lowered value.
@@ -149,6 +186,23 @@ impl Lowering<'_> {
         }
         self.coerce_parts(expr, value);
         ValueKind::Data(self.only_variable())
+    }
+
+    /// Converts the floats of a value to elements: those of a tuple, an array or a `vec!`.
+    pub fn coerce_floats(&mut self, expr: &mut Expr, variable: Option<usize>) {
+        match expr {
+            Expr::Paren(inner) => self.coerce_floats(&mut inner.expr, variable),
+            Expr::Tuple(tuple) => tuple.elems.iter_mut().for_each(|e| self.coerce_floats(e, variable)),
+            Expr::Array(array) => array.elems.iter_mut().for_each(|e| self.coerce_floats(e, variable)),
+            Expr::Repeat(array) => self.coerce_floats(&mut array.expr, variable),
+            Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
+                in_vec(mac, |array| self.coerce_floats(array, variable));
+            }
+            expr if self.structure(expr) == Item::One(ValueKind::Float) => {
+                self.coerce_beside(expr, ValueKind::Float, variable, true);
+            }
+            _ => {}
+        }
     }
 
     /// Converts a static value to an element, or each element of an array.

@@ -1,0 +1,219 @@
+//! Bodies of cells that are Rust for `f64`: the same text, compiled for `f64`, is the reference.
+
+use minitensor::prelude::*;
+use minitensor::testing::opcheck;
+use minitensor_ops as _;
+
+const WEIGHTS: [f64; 3] = [0.25, 0.5, 0.25];
+
+/// Each body as an op that returns a number, and as a function of `f64`.
+macro_rules! bodies {
+    ($($name:ident($x:ident, $y:ident) { $($body:tt)* })*) => {
+        mod ops {
+            use super::*;
+            $(
+                /// A body that is plain Rust.
+                #[custom_op(shape = (x: [.., n], y: [.., n]) -> [..] where n > 2)]
+                pub fn $name<T: Float>($x: &[T], $y: &[T]) -> T { $($body)* }
+            )*
+        }
+        mod plain {
+            use super::*;
+            type T = f64;
+            $(pub fn $name($x: &[T], $y: &[T]) -> T { $($body)* })*
+        }
+        #[test]
+        fn the_body_of_a_cell_is_plain_rust() -> Result<()> {
+            let (x, y) = (vec![0.75, -1.5, 2.25, 0.5, 1.25], vec![1.5, 0.25, -0.5, 2.0, 0.125]);
+            let tensor = |v: &Vec<f64>| Tensor::from_vec(v.clone(), [v.len()]);
+            $(
+                let ours = ops::$name::call(&tensor(&x)?, &tensor(&y)?)?.to_vec::<f64>()?;
+                assert_eq!(ours, [plain::$name(&x, &y)], "{}", stringify!($name));
+                opcheck(&ops::$name::op(), &[]).into_result()?;
+            )*
+            Ok(())
+        }
+    };
+}
+
+bodies! {
+    moments(x, y) {
+        let (sum, squares) = x.iter().zip(y).fold((0.0, 0.0), |(s, q), (x, &y)| (s + x, q + y * y));
+        squares - sum * sum * 0.5
+    }
+    counted_fold(x, y) {
+        let (sum, count) = x.iter().fold((0.0, 0), |(s, k), v| (s + v * y[0], k + 1));
+        sum / count as f64
+    }
+    pairs(x, y) {
+        let mut pairs = vec![(0.0, 0.0); x.len()];
+        for i in 0..x.len() {
+            pairs[i].0 = x[i];
+            pairs[i].1 = 2.0 * y[i];
+        }
+        let mut total = 0.0;
+        for (a, b) in &pairs {
+            total += a * b + a / 2.0;
+        }
+        total + pairs[0].1
+    }
+    ranked(x, y) {
+        let mut all: Vec<(T, usize)> = Vec::new();
+        for (i, &v) in x.iter().enumerate() {
+            all.push((v * 2.0, i));
+        }
+        all.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap());
+        let mut total = 0.0;
+        for (rank, (v, at)) in all.iter().enumerate() {
+            total += v * y[*at] * rank as f64;
+        }
+        total
+    }
+    fibonacci(x, y) {
+        let (mut a, mut b) = (0.0, 1.0);
+        for (x, y) in x.iter().zip(y) {
+            (a, b) = (b * y, a + x);
+        }
+        a - b
+    }
+    tuple_of_sums(x, y) {
+        let mut p = (0.0, 0, 1.0);
+        for v in x {
+            p.0 += v;
+            p.1 += 1;
+            p.2 *= y[0];
+        }
+        p.0 / p.1 as f64 + p.2
+    }
+    transfer(x, y) {
+        let mut m = [[0.0; 2]; 2];
+        for (v, w) in x.iter().zip(y) {
+            m[0][1] += v;
+            m[1][0] -= w * 0.5;
+        }
+        m[0][1] * m[1][0] - m[0][0]
+    }
+    table(x, y) {
+        let n = x.len();
+        let mut best = vec![vec![0.0; n]; n];
+        for i in 1..n {
+            for j in 1..n {
+                best[i][j] = best[i - 1][j - 1] + x[i] * y[j];
+            }
+        }
+        best[n - 1][n - 1]
+    }
+    references(x, y) {
+        let mut total = x[0];
+        for (a, b) in x.iter().zip(y) {
+            total += a * b - a / b + (a - 1.0) * (2.0 + b) - -a;
+            total *= b;
+            total -= a;
+        }
+        total
+    }
+    sums(x, y) {
+        let n = x.len() as f64;
+        let mean = x.iter().sum::<T>() / n;
+        let product: T = y.iter().product();
+        let spread: T = x.iter().map(|v| (v - mean) * (v - mean)).sum();
+        let steps: T = x.windows(2).map(|w| (w[1] - w[0]).abs()).sum();
+        spread / n + product * steps
+    }
+    extremes(x, y) {
+        let largest = x.iter().fold(f64::NEG_INFINITY, |a, v| a.max(*v));
+        let least = x.iter().copied().reduce(|a, b| a.min(b)).unwrap();
+        (largest - least) * y[0].clamp(-1.0, 1.0)
+    }
+    methods(x, y) {
+        let mut total = 0.0;
+        for v in x {
+            let w = v.abs().max(0.5);
+            if w.is_finite() && !w.is_nan() {
+                total += w.ln() + w.powf(y[0].abs()) + w.ln_1p() * w.exp_m1() + w.powi(2) - v.min(0.0);
+            }
+        }
+        total
+    }
+    weighted(x, y) {
+        let mut total = 0.0;
+        for (v, w) in x.iter().zip(WEIGHTS) {
+            total += v * w;
+        }
+        for k in 0..3 {
+            total += WEIGHTS[k] * y[k] / T::from(2.0);
+        }
+        total
+    }
+    early(x, y) {
+        if x[0] > 100.0 {
+            return 0.0;
+        }
+        let mut c = 0.0;
+        for v in x {
+            if v > &0.0 {
+                c += 1.0;
+            }
+        }
+        c * y[0]
+    }
+}
+
+/// The mean and the sum of squares, where the largest element is, and whether it is positive.
+#[custom_op(
+    name = "plain_cells::described",
+    shape = (x: [.., n]) -> (scaled: [.., n], mean: [..], at: [..], positive: [..]) where n > 0,
+    dtype = (x: T) -> (T, T, i64, bool),
+)]
+fn described<T: Float>(x: &[T], scaled: &mut [T]) -> Result<(T, i64, bool)> {
+    let mut at = 0;
+    for i in 0..x.len() {
+        scaled[i] = 2.0 * x[i];
+        if x[i] > x[at] {
+            at = i;
+        }
+    }
+    if x.len() > 100 {
+        return Err(Error::value("takes at most 100 elements"));
+    }
+    if x.len() == 1 {
+        return Ok((0.0, 0, x[0] > 0.0));
+    }
+    Ok((x.iter().sum() / x.len(), at as i64, x[at] > 0.0))
+}
+
+#[test]
+fn numbers_that_a_cell_returns_are_results() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, -2.0, 4.0, -1.0, -3.0, -2.0], [2, 3])?;
+    let (scaled, mean, at, positive) = described::call(&x)?;
+    assert_eq!(scaled.to_vec::<f64>()?, [2.0, -4.0, 8.0, -2.0, -6.0, -4.0]);
+    assert_eq!(mean.to_vec::<f64>()?, [1.0, -2.0]);
+    assert_eq!(at.to_vec::<i64>()?, [2, 0]);
+    assert_eq!(positive.to_vec::<bool>()?, [true, false]);
+    let long = Tensor::from_vec(vec![0.0; 101], [101])?;
+    assert!(described::call(&long).is_err_and(|error| error.to_string().contains("at most 100")));
+    opcheck(&described::op(), &[]).into_result()
+}
+
+/// The largest element. Only the gradient reads where it is.
+#[custom_op(
+    name = "plain_cells::largest",
+    shape = (x: [.., n]) -> (out: [..], [save] place: [..]) where n > 0,
+    backward = |d| { x: scatter(d.unsqueeze(-1), place.unsqueeze(-1), n) },
+)]
+fn largest<T: Float>(x: &[T]) -> (T, i64) {
+    let mut at = 0;
+    for i in 0..x.len() {
+        if x[i] > x[at] {
+            at = i;
+        }
+    }
+    (x[at], at as i64)
+}
+
+#[test]
+fn a_returned_number_may_be_saved() -> Result<()> {
+    let x = Tensor::from_vec(vec![0.5, 3.0, -1.0, -2.0, -4.0, -1.0], [2, 3])?;
+    assert_eq!(largest::call(&x)?.to_vec::<f64>()?, [3.0, -1.0]);
+    opcheck(&largest::op(), &[]).into_result()
+}
