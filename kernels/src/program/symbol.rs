@@ -367,7 +367,7 @@ impl RealRow for Symbol {
     fn of_row<const N: usize>(function: RowFunction, rows: [Self; N]) -> Self {
         Symbol(push(Instruction::Row(function, rows.iter().map(|s| s.0).collect())))
     }
-    fn scan<X: Together<Self>>(rows: X, step: impl FnOnce(X, X) -> X) -> X {
+    fn scan<X: Together<Self>>(rows: X, step: impl Fn(X, X) -> X) -> X {
         let step = |before: &[Symbol], next: &[Symbol]| step(X::from_rows(before), X::from_rows(next)).into_rows();
         X::from_rows(&scan(&rows.into_rows(), step))
     }

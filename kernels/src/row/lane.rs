@@ -155,7 +155,7 @@ impl<'s, T: ComputedFloat, const P: usize> RealRow for Lane<'s, T, P> {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]
-    fn scan<X: Together<Self>>(_: X, _: impl FnOnce(X, X) -> X) -> X {
+    fn scan<X: Together<Self>>(_: X, _: impl Fn(X, X) -> X) -> X {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]
@@ -200,7 +200,7 @@ impl<'s, T: ComputedFloat, const P: usize> RealRow for Dual<Lane<'s, T, P>> {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]
-    fn scan<X: Together<Self>>(_: X, _: impl FnOnce(X, X) -> X) -> X {
+    fn scan<X: Together<Self>>(_: X, _: impl Fn(X, X) -> X) -> X {
         const { panic!("a precompiled body cannot shift, sort or scan its row; remove the clause `precompiled`") }
     }
     #[inline(always)]

@@ -221,7 +221,7 @@ pub trait RealRow: Real {
     ///     (mean, m2 / n)
     /// }
     /// ```
-    fn scan<X: Together<Self>>(rows: X, step: impl FnOnce(X, X) -> X) -> X;
+    fn scan<X: Together<Self>>(rows: X, step: impl Fn(X, X) -> X) -> X;
     /// The product of all elements up to this one. Its gradient is correct even if elements are 0.
     #[inline(always)]
     fn cumprod(self) -> Self {

@@ -28,16 +28,22 @@ impl Extent {
     }
 }
 
-/// The results that certainly have a value for each element: their positions and expressions.
-pub fn along_the_row(op: &Op) -> Vec<(usize, Expr)> {
-    let inputs = op
-        .inputs
-        .iter()
-        .map(|input| (text(&input.ident), if input.core.is_along() { Extent::Row } else { Extent::One }));
+/// What certainly has a value for each element of the row.
+pub struct Along {
+    /// The results: their positions and expressions.
+    pub results: Vec<(usize, Expr)>,
+    /// The positions `i` in `x.at(i)`.
+    pub positions: Vec<Expr>,
+}
+
+pub fn along_the_row(op: &Op) -> Along {
+    let inputs = op.inputs.iter().map(|input| {
+        (text(&input.ident), if input.core.is_along() && !input.is_index() { Extent::Row } else { Extent::One })
+    });
     let attrs = op.attrs.iter().map(|attr| (text(&attr.ident), Extent::One));
     let mut assigned = Assigned(HashSet::new());
     assigned.visit_block(&op.function.block);
-    let mut walk = Walk { scopes: vec![inputs.chain(attrs).collect()], assigned: assigned.0 };
+    let mut walk = Walk { scopes: vec![inputs.chain(attrs).collect()], assigned: assigned.0, positions: Vec::new() };
     walk.scopes.push(HashMap::new());
     let tail = walk.statements(&op.function.block);
     let parts: Vec<&Expr> = match tail {
@@ -45,11 +51,10 @@ pub fn along_the_row(op: &Op) -> Vec<(usize, Expr)> {
         Some(other) => vec![other],
         None => vec![],
     };
-    if parts.len() != op.returned().count() {
-        return vec![];
-    }
-    let results = parts.into_iter().enumerate();
-    results.filter(|(_, part)| walk.expr(part) == Extent::Row).map(|(k, part)| (k, part.clone())).collect()
+    let parts: Vec<(&Expr, Extent)> = parts.into_iter().map(|part| (part, walk.expr(part))).collect();
+    let are_known = parts.len() == op.returned().count();
+    let results = parts.into_iter().enumerate().filter(|(_, (_, extent))| are_known && *extent == Extent::Row);
+    Along { results: results.map(|(k, (part, _))| (k, part.clone())).collect(), positions: walk.positions }
 }
 
 /// The names that are assigned after they were bound.
@@ -77,6 +82,7 @@ impl Assigned {
 struct Walk {
     scopes: Vec<HashMap<String, Extent>>,
     assigned: HashSet<String>,
+    positions: Vec<Expr>,
 }
 
 impl Walk {
@@ -144,7 +150,11 @@ impl Walk {
             Expr::Call(call) if is_scan(&call.func) => Extent::Row,
             Expr::MethodCall(call) => {
                 let (name, given) = (call.method.to_string(), call.args.len());
-                let values = self.expr(&call.receiver).join(self.all(&call.args));
+                let given_values = self.all(&call.args);
+                let values = self.expr(&call.receiver).join(given_values);
+                if name == "at" && given_values == Extent::Row {
+                    self.positions.extend(call.args.first().cloned());
+                }
                 match name.as_str() {
                     "cumsum" | "reverse_cumsum" | "position" => Extent::Row,
                     name if ROW_FUNCTIONS.contains(&name) => Extent::Row,

@@ -93,7 +93,12 @@ pub fn row(op: &Op, diag: &mut Diag) {
 pub fn results(op: &Op, diag: &mut Diag) {
     let (Level::Row, Some(shape)) = (op.level, &op.shape) else { return };
     let outputs: Vec<_> = op.returned().collect();
-    for (k, result) in extent::along_the_row(op) {
+    let along = extent::along_the_row(op);
+    for position in along.positions {
+        let shown = crate::lower::shown(&position);
+        diag.error(&position, &messages::AT_ALONG, &[&shown, &shown]);
+    }
+    for (k, result) in along.results {
         let (at, output) = outputs[k];
         let is_one = shape.output(&text(&output.ident), at).is_some_and(|named| named.dims.core.is_empty());
         if is_one {

@@ -203,6 +203,7 @@ messages! {
     NOT_A_CONDITION: "`{}` is a number, not a condition", "compare it, such as `{} != 0`";
     OPTIONAL_OPERAND: "`{}` may be absent", "handle both cases: `match {} { Some(value) => …, None => … }`";
     INDEX_OPERAND: "`{}` is an index, not a number", "`x.at({})` is the element of `x` at this index, and `x.position()` the index of each element";
+    AT_ALONG: "`{}` has a value for each element, but `at` reads one element of the row", "write `x.take({})` to read at these positions";
     NOT_AN_INDEX: "`{}` is not an index", "write an integer, a number that all elements of the row share, or an input `index: R::Index`";
     PLACE_OPERAND: "`{}` is a reference to an element", "write `*{}`";
     DEREFERENCED: "`{}` is an element, not a reference", "write `{}` without `*`";
