@@ -47,6 +47,18 @@ def test_symbolic_sizes_stay_symbolic(f):
     assert graph_count(f, [(n, 3, 5) for n in (4, 9, 11)]) == 1
 
 
+def test_sizes_stay_symbolic_if_only_the_body_knows_the_dtypes(monkeypatch):
+    asked = []
+
+    def unknown(name, *_):
+        asked.append(name)
+        raise NotImplementedError(name)
+
+    monkeypatch.setattr(mtt.shapes, "_infer_dtypes", unknown)
+    assert graph_count(mtt.layer_norm, [(n, 5) for n in (4, 9, 11)]) == 1
+    assert "layer_norm" in asked
+
+
 def test_an_op_without_a_rule_is_compiled_for_each_shape():
     assert graph_count(lambda x: mtt.matmul(x, torch.ones(5, 2)), [(n, 5) for n in (4, 9)]) == 2
 

@@ -20,10 +20,9 @@ def results(
 ) -> list[tuple[Shape, torch.dtype]]:
     """The shapes and dtypes of the results of a call. Symbolic sizes stay symbolic if the op has a rule for shapes."""
     shapes = [None if t is None else tuple(t.shape) for t in tensors]
-    dtypes = [None if t is None else NAMES[t.dtype] for t in tensors]
     is_symbolic = any(not isinstance(n, int) for shape in shapes if shape is not None for n in shape)
     if is_symbolic and op.shapes is not None:
-        found = _infer_dtypes(op.name, dtypes, attrs)
+        found = dtypes_of(op, tensors, attrs)
         return [(s, DTYPES[d]) for s, d in zip(symbolic(op, shapes, attrs), found, strict=True)]
     # Without a rule, the graph is compiled for these sizes.
     metas = [None if t is None else (tuple(int(n) for n in t.shape), NAMES[t.dtype]) for t in tensors]
@@ -31,6 +30,24 @@ def results(
         return [(shape, DTYPES[dtype]) for shape, dtype in _infer(op.name, metas, attrs)]
     except NotImplementedError:
         return value_dependent(op, metas, attrs)
+
+
+def dtypes_of(op: Definition, tensors: list[torch.Tensor | None], attrs: dict[str, Any]) -> list[str]:
+    """The dtypes of the results. If only the body knows them, it runs without values at sizes that were seen."""
+    dtypes = [None if t is None else NAMES[t.dtype] for t in tensors]
+    try:
+        return _infer_dtypes(op.name, dtypes, attrs)
+    except NotImplementedError:
+        metas = [None if t is None else (tuple(map(seen, t.shape)), NAMES[t.dtype]) for t in tensors]
+        return [dtype for _, dtype in _infer(op.name, metas, attrs)]
+
+
+def seen(size: Size) -> int:
+    """The size in the call that is compiled; no guard is added. 2 if the size is known only later."""
+    if isinstance(size, int):
+        return size
+    hint = size.node.hint
+    return 2 if hint is None else int(hint)
 
 
 def value_dependent(op: Definition, metas: list[Any], attrs: dict[str, Any]) -> list[tuple[Shape, torch.dtype]]:
