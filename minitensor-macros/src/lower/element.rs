@@ -3,6 +3,7 @@
 
 mod branch;
 mod call;
+mod callee;
 mod effect;
 mod expression;
 mod lists;
