@@ -75,6 +75,7 @@ pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Dia
 /// Restricts the dtype variables to types that memory can hold.
 fn machine_bounds(head: &Head, rt: &TokenStream, function: &mut ItemFn) {
     let mut references: Vec<WherePredicate> = vec![];
+    let end = function.sig.paren_token.span.close();
     for param in function.sig.generics.type_params_mut() {
         let Some(generic) = head.generics.iter().find(|g| g.ident == param.ident) else { continue };
         param.bounds.push(parse_quote!(#rt::Machine));
@@ -84,7 +85,7 @@ fn machine_bounds(head: &Head, rt: &TokenStream, function: &mut ItemFn) {
         let Some((operand, reference)) = operand(&generic.bound) else { continue };
         param.bounds.push(parse_quote!(#rt::#operand));
         let name = &param.ident;
-        let predicate = quote_spanned!(name.span()=> for<'reference> &'reference #name: #rt::#reference<#name>);
+        let predicate = quote_spanned!(end=> for<'reference> &'reference #name: #rt::#reference<#name>);
         references.push(parse_quote!(#predicate));
     }
     if !references.is_empty() {

@@ -12,6 +12,7 @@ mod machine;
 mod operand;
 mod scan;
 mod statement;
+mod structure;
 
 pub use operand::shown;
 

@@ -5,8 +5,9 @@ use quote::ToTokens;
 use syn::{Expr, ExprMethodCall, Ident};
 
 use super::Lowering;
-use super::machine::SAME_ITEMS;
+
 use super::operand::shown;
+use super::structure::SAME_ITEMS;
 use crate::ast::Level;
 use crate::body::methods::{LIST_METHODS, OTHER_CELL_METHODS, ROW_METHODS};
 use crate::body::{Certain, Item, ValueKind, mentions};
