@@ -3,6 +3,7 @@
 pub mod certain;
 mod effects;
 pub mod extent;
+pub mod flow;
 mod item;
 pub mod levels;
 pub mod methods;
@@ -10,8 +11,9 @@ mod scopes;
 
 pub use certain::Certain;
 pub use effects::Effects;
+pub use flow::Flow;
 pub use item::{Item, UNKNOWN};
-pub use scopes::{Binding, Head, Scopes, add_bits, add_complex};
+pub use scopes::{Head, Scopes, add_bits, add_complex};
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;

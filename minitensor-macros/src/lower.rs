@@ -49,6 +49,9 @@ pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Dia
     let (mut promoted, mut ended) = (BTreeSet::new(), BTreeSet::new());
     let mut lowered = loop {
         let mut lowered = function.clone();
+        if head.is_machine() {
+            element::without_vec(&mut lowered.block, rt);
+        }
         let mut lowering = Lowering::new(head, rt, promoted.clone(), ended.clone());
         lowering.body(&mut lowered.block);
         if lowering.promoted != promoted || lowering.ended != ended {

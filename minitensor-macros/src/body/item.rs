@@ -1,16 +1,22 @@
 //! The structure of a value in a body of machine numbers: which of its parts are elements.
 
-use super::{Head, ValueKind};
+use super::ValueKind;
 
-/// A value, or each item of an iterator.
+/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     One(ValueKind),
-    /// A number of Rust.
+    /// An integer of Rust, or a constant.
     Number,
+    /// The result of a function that is not known, called with elements. Beside a float, it is an element.
+    Maybe,
     Tuple(Vec<Item>),
     /// A slice, view, array or iterator of such items.
     List(Box<Item>),
+    /// A struct of this name.
+    Struct(String),
+    /// A closure, by its address.
+    Closure(usize),
 }
 
 /// Nothing is known.
@@ -26,21 +32,22 @@ impl Item {
         match kind {
             ValueKind::Many(variable) => Item::list(Item::One(ValueKind::Data(variable))),
             ValueKind::Floats => Item::list(Item::One(ValueKind::Float)),
+            // `Some(x)` is what `x` is.
+            ValueKind::Option(variable) => Item::One(ValueKind::Data(variable)),
             kind => Item::One(kind),
         }
     }
 
-    /// The kind of the value, if that says all about it.
-    pub fn kind(&self) -> Option<ValueKind> {
+    /// The kind of the value.
+    pub fn kind(&self) -> ValueKind {
         match self {
-            Item::One(kind) => Some(*kind),
+            Item::One(kind) => *kind,
             Item::List(of) => match **of {
-                Item::One(ValueKind::Data(variable)) => Some(ValueKind::Many(variable)),
-                Item::One(ValueKind::Float) => Some(ValueKind::Floats),
-                Item::One(ValueKind::Static) => Some(ValueKind::Static),
-                _ => None,
+                Item::One(ValueKind::Data(variable)) => ValueKind::Many(variable),
+                Item::One(ValueKind::Float) => ValueKind::Floats,
+                _ => ValueKind::Static,
             },
-            Item::Number | Item::Tuple(_) => None,
+            _ => ValueKind::Static,
         }
     }
 
@@ -49,6 +56,7 @@ impl Item {
         match self {
             Item::List(of) => *of,
             Item::Number => Item::Number,
+            Item::Maybe => Item::Maybe,
             _ => UNKNOWN,
         }
     }
@@ -57,35 +65,68 @@ impl Item {
     pub fn part(self, at: usize) -> Item {
         match self {
             Item::Tuple(parts) => parts.into_iter().nth(at).unwrap_or(UNKNOWN),
+            Item::Number => Item::Number,
+            Item::Maybe => Item::Maybe,
             _ => UNKNOWN,
         }
     }
 
-    /// The dtype variable of the element in a value, or of the first of several.
-    pub fn element(&self) -> Option<Option<usize>> {
+    /// Whether it is an element, or has one.
+    pub fn has_element(&self) -> bool {
         match self {
-            Item::One(ValueKind::Data(variable)) => Some(*variable),
-            Item::Tuple(parts) => parts.iter().find_map(Item::element),
-            _ => None,
-        }
-    }
-
-    /// Whether it has a tuple.
-    pub fn has_parts(&self) -> bool {
-        match self {
-            Item::Tuple(_) => true,
-            Item::List(of) => of.has_parts(),
+            Item::One(ValueKind::Data(_)) => true,
+            Item::Tuple(parts) => parts.iter().any(Item::has_element),
+            Item::List(of) => of.has_element(),
+            Item::Struct(_) | Item::Maybe => true,
             _ => false,
         }
     }
 
-    /// The same with elements instead of floats.
-    pub fn promoted(self, head: &Head) -> Item {
+    /// Whether a type that is written says what it is.
+    pub fn is_certain(&self) -> bool {
         match self {
-            Item::One(ValueKind::Float) => Item::One(ValueKind::Data((head.variables().len() == 1).then_some(0))),
-            Item::Tuple(parts) => Item::Tuple(parts.into_iter().map(|part| part.promoted(head)).collect()),
-            Item::List(of) => Item::list(of.promoted(head)),
-            other => other,
+            Item::Tuple(parts) => parts.iter().all(Item::is_certain),
+            Item::List(of) => of.is_certain(),
+            item => *item != UNKNOWN,
+        }
+    }
+
+    /// A place that holds both values: an element if one of them is.
+    pub fn join(self, other: Item) -> Item {
+        use ValueKind::{Data, Float};
+        match (self, other) {
+            (Item::Tuple(a), Item::Tuple(b)) => {
+                let mut longer = if a.len() > b.len() { (a, b) } else { (b, a) };
+                for (part, other) in longer.0.iter_mut().zip(longer.1) {
+                    *part = std::mem::replace(part, UNKNOWN).join(other);
+                }
+                Item::Tuple(longer.0)
+            }
+            (Item::List(a), Item::List(b)) => Item::list(a.join(*b)),
+            (Item::One(Data(a)), Item::One(Data(b))) => Item::One(Data(a.or(b))),
+            (data @ Item::One(Data(_)), _) | (_, data @ Item::One(Data(_))) => data,
+            (Item::One(ValueKind::Static), other) | (other, Item::One(ValueKind::Static)) => other,
+            (Item::Maybe, Item::One(Float)) | (Item::One(Float), Item::Maybe) => Item::One(Data(None)),
+            (Item::Tuple(parts), Item::Maybe) | (Item::Maybe, Item::Tuple(parts)) => {
+                Item::Tuple(parts.into_iter().map(|part| part.join(Item::Maybe)).collect())
+            }
+            (Item::One(Float), Item::Number) | (Item::Number, Item::One(Float)) => Item::One(Float),
+            (first, _) => first,
+        }
+    }
+
+    /// The result of an operator.
+    pub fn arithmetic(self, other: Item) -> Item {
+        use ValueKind::{Data, Float, Static};
+        match (self, other) {
+            (Item::One(Data(a)), Item::One(Data(b))) => Item::One(Data(a.or(b))),
+            (data @ Item::One(Data(_)), _) | (_, data @ Item::One(Data(_))) => data,
+            (Item::Maybe, Item::One(Float)) | (Item::One(Float), Item::Maybe) => Item::One(Data(None)),
+            (Item::Maybe, _) | (_, Item::Maybe) => Item::Maybe,
+            (Item::One(Float), Item::One(Float | Static) | Item::Number) => Item::One(Float),
+            (Item::One(Static) | Item::Number, Item::One(Float)) => Item::One(Float),
+            (Item::Number, Item::Number) => Item::Number,
+            _ => UNKNOWN,
         }
     }
 }

@@ -8,7 +8,7 @@ use quote::{ToTokens, format_ident};
 use syn::visit::Visit;
 use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, ReturnType, Type};
 
-use super::{Certain, Item, ValueKind};
+use super::{Certain, ValueKind};
 use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Slot, is_index, text};
 use crate::dtype::COMPLEX;
 use crate::hygiene::quote;
@@ -241,15 +241,13 @@ fn of_core(elem: Elem, core: Core, arity: Arity) -> ValueKind {
 }
 
 /// A name in scope.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Binding {
     pub value: ValueKind,
     /// The index of the `let` that created it, counted from the start of the body.
     pub made_by: Option<usize>,
     /// Its type, if it is certain.
     pub certain: Option<Certain>,
-    /// Its structure, if the kind does not say all.
-    pub item: Option<Item>,
 }
 
 /// The names in scope, innermost last.
@@ -271,13 +269,6 @@ impl Scopes {
         }
     }
 
-    /// Sets the structure of the name that was bound last.
-    pub fn structure(&mut self, name: &Ident, item: Item) {
-        if let Some(binding) = self.0.last_mut().and_then(|scope| scope.get_mut(&text(name))) {
-            binding.item = Some(item);
-        }
-    }
-
     pub fn push(&mut self) {
         self.0.push(HashMap::new());
     }
@@ -292,7 +283,7 @@ impl Scopes {
 
     pub fn bind_let(&mut self, ident: &Ident, value: ValueKind, made_by: Option<usize>) {
         let innermost = self.0.last_mut().expect("a scope is open");
-        innermost.insert(text(ident), Binding { value, made_by, certain: None, item: None });
+        innermost.insert(text(ident), Binding { value, made_by, certain: None });
     }
 
     /// Binds every name in a pattern.
@@ -312,7 +303,7 @@ impl Scopes {
 
     pub fn get(&self, name: &Ident) -> Option<Binding> {
         let name = text(name);
-        self.0.iter().rev().find_map(|scope| scope.get(&name).cloned())
+        self.0.iter().rev().find_map(|scope| scope.get(&name).copied())
     }
 
     /// The kind of value of a path.

@@ -12,8 +12,8 @@ mod machine;
 mod operand;
 mod scan;
 mod statement;
-mod structure;
 
+pub use machine::without_vec;
 pub use operand::shown;
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use syn::visit::Visit;
 use syn::{Block, Expr, ExprLit, Ident, Lit, parse_quote};
 
 use crate::ast::Elem;
-use crate::body::{Certain, Head, Scopes, ValueKind, fraction};
+use crate::body::{Certain, Flow, Head, Scopes, ValueKind, fraction};
 use crate::diag::{Message, error, messages};
 use crate::dtype::DTypeSet;
 
@@ -52,8 +52,8 @@ pub struct Lowering<'a> {
     selected: usize,
     /// The number of closures around the current expression.
     closures: usize,
-    /// Whether the value of the current `let` is a number that is no element: `let n: f64 = …`.
-    is_plain: bool,
+    /// What the values of a body of machine numbers are.
+    flow: Option<Flow<'a>>,
 }
 
 impl<'a> Lowering<'a> {
@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
             doubled: 0,
             selected: 0,
             closures: 0,
-            is_plain: false,
+            flow: None,
         }
     }
 
@@ -83,6 +83,9 @@ impl<'a> Lowering<'a> {
         if let [first, ..] = &imaginary.0[..] {
             self.report(first, &messages::IMAGINARY, &[&first.to_token_stream()]);
             return;
+        }
+        if self.head.is_machine() {
+            self.flow = Some(Flow::of(block, self.head));
         }
         self.is_tail = self.head.returned.is_some() && !self.head.is_machine();
         self.block(block, self.head.returned.as_deref());
@@ -193,6 +196,7 @@ impl<'a> Lowering<'a> {
                     return ValueKind::Data(None);
                 }
                 let value = self.plain(expr);
+                let value = self.or_flow(expr, value);
                 if let Some([to]) = want {
                     self.coerce(expr, value, *to);
                 }
@@ -223,8 +227,15 @@ impl<'a> Lowering<'a> {
             Expr::Index(inner) if self.wrong_list(&inner.expr, &inner.expr) => refused(expr, ValueKind::Data(None)),
             Expr::Index(inner) => self.index(inner),
             Expr::Field(_) if matches!(self.certain(expr), Some(Certain::Element(_))) => self.complex_part(expr),
-            Expr::Field(_) if self.head.is_machine() => self.part_of_tuple(expr),
-            Expr::Field(inner) => self.value(&mut inner.base, None),
+            Expr::Field(inner) => {
+                let base = self.value(&mut inner.base, None);
+                if self.head.is_machine() { ValueKind::Static } else { base }
+            }
+            Expr::Struct(_) if self.head.is_machine() => self.fields(expr),
+            Expr::Break(end) if self.head.is_machine() => {
+                end.expr.iter_mut().for_each(|value| _ = self.value(value, None));
+                ValueKind::Static
+            }
             Expr::Cast(_) => self.cast(expr),
             Expr::Reference(inner) => self.value(&mut inner.expr, None),
             Expr::Try(_) => self.question(expr),

@@ -101,6 +101,18 @@ pub fn exponent(n: impl Exponent) -> i64 {
     n.exponent()
 }
 
+/// `vec![…]` in the body of a cell.
+#[inline(always)]
+pub fn vec_of<T, const N: usize>(items: [T; N]) -> Vec<T> {
+    items.into()
+}
+
+/// `vec![item; count]` in the body of a cell.
+#[inline(always)]
+pub fn vec_repeat<T: Clone>(item: T, count: usize) -> Vec<T> {
+    vec![item; count]
+}
+
 /// The element of a row at a position; NaN if there is no such position.
 #[inline(always)]
 pub fn at_number<R: minitensor_kernels::Row>(row: R, position: R) -> R {

@@ -223,7 +223,10 @@ impl Lowering<'_> {
         let mut values = vec![];
         for arm in &mut choice.arms {
             self.scopes.push();
-            self.scopes.bind_pattern(&arm.pat, bound, None);
+            match self.head.is_machine() {
+                true => self.bind_flow(&arm.pat),
+                false => self.scopes.bind_pattern(&arm.pat, bound, None),
+            }
             if let Pat::Guard(guard) = &mut arm.pat {
                 self.value(&mut guard.guard, None);
             }

@@ -8,7 +8,7 @@ use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 use super::{Lowering, is_literal, placeholder, without_parens};
 use crate::ast::{Elem, Level};
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
-use crate::body::{Certain, Effects, ValueKind, holds, is_compound, levels};
+use crate::body::{Certain, Effects, Item, ValueKind, holds, is_compound, levels};
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
@@ -26,6 +26,9 @@ impl Lowering<'_> {
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
             self.assigned(&binary.left, left, &mut binary.right);
+            if self.head.is_machine() && left == ValueKind::Float {
+                self.level_numbers(&mut binary.left, &mut binary.right);
+            }
             if let (ValueKind::Data(None), true, real @ Some(_)) = (left, is_literal(&binary.right), self.head.complex)
             {
                 // `z *= 2.0`
@@ -44,8 +47,7 @@ impl Lowering<'_> {
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         // Both sides are computed for every element.
         let effects = if logical { Effects::of_expr(&binary.right).into_errors() } else { vec![] };
-        let is_machine = self.head.is_machine();
-        let maps = [&binary.left, &binary.right].map(|side| is_machine && self.maps_element(side));
+        let maps = [&binary.left, &binary.right].map(|side| self.structure(side) == Item::Maybe);
         let (mut left, mut right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
         // Beside a float, a function of an element returns an element.
         match maps {
@@ -54,6 +56,9 @@ impl Lowering<'_> {
             _ => {}
         }
         let comparison = comparison(&binary.op);
+        if self.head.is_machine() && !left.is_data() && !right.is_data() {
+            self.level_numbers(&mut binary.left, &mut binary.right);
+        }
         if (left.is_data() || right.is_data()) && !self.head.is_machine() && !effects.is_empty() {
             self.errors.extend(effects);
             *expr = placeholder();

@@ -2,13 +2,13 @@
 
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprField, ExprIndex, Member, Pat, UnOp, parse_quote};
+use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprIndex, Pat, UnOp, parse_quote};
 
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
 use crate::ast::Elem;
+use crate::body::flow::is_integer;
 use crate::body::{Certain, ValueKind, certain};
 use crate::diag::messages;
-use crate::dtype::{DType, DTypeSet};
 
 impl Lowering<'_> {
     pub fn unary(&mut self, expr: &mut Expr) -> ValueKind {
@@ -43,16 +43,7 @@ impl Lowering<'_> {
         ValueKind::Data(None)
     }
 
-    /// `p.0` in a body of machine numbers.
-    pub fn part_of_tuple(&mut self, expr: &mut Expr) -> ValueKind {
-        let part = self.structure(expr).kind().unwrap_or(ValueKind::Static);
-        let Expr::Field(inner) = expr else { return part };
-        let base = self.value(&mut inner.base, None);
-        if part == ValueKind::Static && base != ValueKind::Static { base } else { part }
-    }
-
     pub fn index(&mut self, inner: &mut ExprIndex) -> ValueKind {
-        let part = self.items(&inner.expr).kind().filter(|kind| matches!(kind, ValueKind::Many(_)));
         let at = inner.index.clone();
         if matches!(self.value(&mut inner.index, None), ValueKind::Data(Some(_))) && self.head.is_machine() {
             self.mistake(&mut inner.index, &at, &messages::ELEMENT_INDEX, &[&shown(&at), &shown(&at)]);
@@ -60,7 +51,8 @@ impl Lowering<'_> {
         match self.value(&mut inner.expr, None) {
             ValueKind::Many(variable) if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Data(variable),
             ValueKind::Floats if !matches!(*inner.index, Expr::Range(_)) => ValueKind::Float,
-            value => part.unwrap_or(value),
+            _ if self.head.is_machine() => ValueKind::Static,
+            value => value,
         }
     }
 
@@ -147,7 +139,10 @@ impl Lowering<'_> {
             ValueKind::Option(variable) => ValueKind::Data(variable),
             other => other,
         };
-        self.scopes.bind_pattern(&condition.pat, bound, None);
+        match self.head.is_machine() {
+            true => self.bind_flow(&condition.pat),
+            false => self.scopes.bind_pattern(&condition.pat, bound, None),
+        }
         ValueKind::Flag
     }
 
@@ -166,6 +161,12 @@ impl Lowering<'_> {
     /// A closure whose last parameter is such an item, and the one before it such a total.
     pub fn closure(&mut self, closure: &mut ExprClosure, total: ValueKind, item: ValueKind) -> ValueKind {
         self.scopes.push();
+        if self.head.is_machine() {
+            closure.inputs.iter().for_each(|pattern| self.bind_flow(pattern));
+            let value = self.closure_body(&mut closure.body, None);
+            self.scopes.pop();
+            return value;
+        }
         let last = closure.inputs.len().saturating_sub(1);
         for (k, pattern) in closure.inputs.iter().enumerate() {
             let own = match pattern {
@@ -230,7 +231,6 @@ impl Lowering<'_> {
         }
         // An array of literals becomes one of data only if data is certain.
         let is_promoted = match place {
-            _ if self.head.is_machine() => true,
             Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
             _ => true,
         };
@@ -240,7 +240,11 @@ impl Lowering<'_> {
             ValueKind::Data(Some(i)) => Some(if is_flag(right) { Elem::Mask(i) } else { Elem::Generic(i) }),
             _ => None,
         };
-        let right = self.value(right, want.as_ref().map(std::slice::from_ref));
+        let value = self.value(right, want.as_ref().map(std::slice::from_ref));
+        if self.head.is_machine() {
+            return self.coerce_like(right, &self.structure(place));
+        }
+        let right = value;
         if left.is_static()
             && right.is_data()
             && is_promoted
@@ -252,19 +256,9 @@ impl Lowering<'_> {
     }
 }
 
-/// `usize`, `i64`
-pub fn is_integer(ty: &syn::Type) -> bool {
-    let name = ty.to_token_stream().to_string();
-    matches!(name.as_str(), "usize" | "isize") || DType::of_rust(&name).is_some_and(|d| DTypeSet::INT.contains(d))
-}
-
-/// `s` of `s[0]` and `s.0`, but not of `s.a[0]`
+/// `s` of `s[0]`, but not of `s.a[0]`
 fn indexed(place: &Expr) -> &Expr {
-    match place {
-        Expr::Index(inner) => indexed(&inner.expr),
-        Expr::Field(ExprField { base, member: Member::Unnamed(_), .. }) => indexed(base),
-        place => place,
-    }
+    if let Expr::Index(inner) = place { indexed(&inner.expr) } else { place }
 }
 
 fn is_flag(expr: &Expr) -> bool {

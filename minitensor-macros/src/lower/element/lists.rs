@@ -7,8 +7,8 @@ use syn::{Expr, ExprMethodCall, Ident};
 use super::Lowering;
 
 use super::operand::shown;
-use super::structure::SAME_ITEMS;
 use crate::ast::Level;
+use crate::body::flow::SAME;
 use crate::body::methods::{LIST_METHODS, OTHER_CELL_METHODS, ROW_METHODS};
 use crate::body::{Certain, Item, ValueKind, mentions};
 use crate::diag::messages;
@@ -48,7 +48,7 @@ impl Lowering<'_> {
             Expr::Paren(inner) => self.has_numbers(&inner.expr),
             Expr::Reference(inner) => self.has_numbers(&inner.expr),
             Expr::MethodCall(call) => {
-                let keeps = call.method == "enumerate" || SAME_ITEMS.contains(&&*call.method.to_string());
+                let keeps = call.method == "enumerate" || SAME.contains(&&*call.method.to_string());
                 keeps && self.has_numbers(&call.receiver)
             }
             Expr::Path(_) => self.certain(items) == Some(Certain::Rust("a list")),

@@ -3,7 +3,7 @@
 use syn::{Expr, ExprLoop};
 
 use super::{Lowering, placeholder, shown};
-use crate::body::{Certain, Item, ValueKind};
+use crate::body::{Certain, ValueKind};
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -22,19 +22,12 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Static;
         }
-        let items = self.items(&each.expr);
         let value = self.value(&mut each.expr, None);
         let id = self.loops;
         self.loops += 1;
         self.scopes.push();
         match self.head.is_machine() {
-            true => match (items, value) {
-                // An array of elements.
-                (Item::One(ValueKind::Static), ValueKind::Many(variable)) => {
-                    self.bind_item(&each.pat, &Item::One(ValueKind::Data(variable)), None);
-                }
-                (item, _) => self.bind_item(&each.pat, &item, None),
-            },
+            true => self.bind_flow(&each.pat),
             false => self.scopes.bind_pattern(&each.pat, value, None),
         }
         self.around.push(Some(id));

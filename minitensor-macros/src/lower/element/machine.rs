@@ -1,25 +1,173 @@
-//! Bodies of machine numbers: which values are elements, so that literals beside them become elements. Everything else is
-//! plain Rust, so a value is only an element if it is certain to be one.
+//! Bodies of machine numbers: literals and other numbers beside elements become elements. Everything else is plain Rust, so a value is
+//! only an element if it is certain to be one. [`Flow`](crate::body::Flow) knows what the values are.
 
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, ExprField, Member, Pat, parse_quote};
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+use syn::{BinOp, Block, Expr, ExprStruct, Member, Pat, PatIdent, parse_quote};
 
-use super::expression::is_integer;
 use super::{Lowering, is_literal, without_parens};
+use crate::ast::text;
+use crate::body::flow::{OF_INTEGERS, SIZES, WRITES, is_constant, is_integer};
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
 use crate::body::{Certain, Item, UNKNOWN, ValueKind};
 
-/// Methods of slices and views that return an integer.
-const SIZES: &[&str] = &["len", "nrows", "ncols"];
-/// Methods of integers that return an integer.
-const OF_INTEGERS: &[&str] =
-    &["min", "max", "clamp", "pow", "abs_diff", "div_ceil", "isqrt", "saturating_add", "saturating_sub", "rem_euclid"];
+/// Writes each `vec!` as a call, whose arguments are expressions.
+pub fn without_vec(block: &mut Block, rt: &proc_macro2::TokenStream) {
+    struct Lists<'a>(&'a proc_macro2::TokenStream);
+    impl VisitMut for Lists<'_> {
+        fn visit_expr_mut(&mut self, expr: &mut Expr) {
+            if let Expr::Macro(mac) = expr
+                && mac.mac.path.is_ident("vec")
+            {
+                let (rt, tokens) = (self.0, &mac.mac.tokens);
+                match syn::parse2::<Expr>(quote!([#tokens])) {
+                    Ok(Expr::Repeat(list)) => {
+                        let (each, len) = (&list.expr, &list.len);
+                        *expr = parse_quote!(#rt::vec_repeat(#each, #len));
+                    }
+                    Ok(list) => *expr = parse_quote!(#rt::vec_of(#list)),
+                    Err(_) => return,
+                }
+            }
+            visit_mut::visit_expr_mut(self, expr);
+        }
+    }
+    Lists(rt).visit_block_mut(block);
+}
 
-/// Functions of `minitensor::kernels::rows` that return an element.
-const REDUCTIONS: &[&str] = &["sum", "sum_map", "prod", "dot"];
+/// The names that a pattern binds.
+struct Names<'a>(Vec<&'a PatIdent>);
+
+impl<'a> Visit<'a> for Names<'a> {
+    fn visit_pat_ident(&mut self, name: &'a PatIdent) {
+        // `None` and constants parse as names.
+        if !text(&name.ident).starts_with(char::is_uppercase) {
+            self.0.push(name);
+        }
+        visit::visit_pat_ident(self, name);
+    }
+    fn visit_expr(&mut self, _: &'a Expr) {}
+}
 
 impl Lowering<'_> {
+    /// What an expression is, in a body of machine numbers. The expression may be lowered already.
+    pub fn structure(&self, expr: &Expr) -> Item {
+        self.flow.as_ref().map_or(UNKNOWN, |flow| flow.item(expr))
+    }
+
+    /// The items that a loop over an expression binds.
+    pub fn items(&self, expr: &Expr) -> Item {
+        self.structure(expr).items()
+    }
+
+    /// The kind of a lowered value, or what is known of it otherwise.
+    pub fn or_flow(&self, expr: &Expr, value: ValueKind) -> ValueKind {
+        // `Some(x)` is no number.
+        let wraps = |call: &syn::ExprCall| matches!(&*call.func, Expr::Path(path) if ["Ok", "Some"].iter().any(|name| path.path.is_ident(name)));
+        match (value, expr) {
+            (ValueKind::Static, Expr::Call(call)) if wraps(call) => value,
+            (ValueKind::Static, expr) if self.head.is_machine() => self.structure(expr).kind(),
+            _ => value,
+        }
+    }
+
+    /// Binds the names of a pattern.
+    pub fn bind_flow(&mut self, pattern: &Pat) {
+        let mut names = Names(vec![]);
+        names.visit_pat(pattern);
+        for name in names.0 {
+            let item = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.name(name));
+            self.scopes.bind(&name.ident, item.kind());
+            if item == Item::Number {
+                self.scopes.know(&name.ident, Some(Certain::NUMBER));
+            }
+        }
+    }
+
+    pub fn machine_local(&mut self, local: &mut syn::Local) {
+        let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.pattern(&local.pat));
+        if let Some(init) = &mut local.init {
+            self.value(&mut init.expr, None);
+            self.coerce_like(&mut init.expr, &holds);
+            if let Some((_, otherwise)) = &mut init.diverge {
+                self.value(otherwise, None);
+            }
+        }
+        self.bind_flow(&local.pat);
+    }
+
+    /// Converts the numbers of a lowered expression to elements, where its place holds elements.
+    pub fn coerce_like(&mut self, expr: &mut Expr, place: &Item) {
+        match (expr, place) {
+            (Expr::Paren(inner), place) => self.coerce_like(&mut inner.expr, place),
+            (Expr::Reference(inner), place) => self.coerce_like(&mut inner.expr, place),
+            (Expr::Tuple(tuple), Item::Tuple(parts)) => {
+                tuple.elems.iter_mut().zip(parts).for_each(|(e, part)| self.coerce_like(e, part));
+            }
+            (Expr::Array(array), Item::List(each)) => {
+                array.elems.iter_mut().for_each(|e| self.coerce_like(e, each));
+            }
+            (Expr::Repeat(array), Item::List(each)) => self.coerce_like(&mut array.expr, each),
+            (Expr::Block(block), place) => self.coerce_tail(&mut block.block, place),
+            (Expr::If(branch), place) => {
+                self.coerce_tail(&mut branch.then_branch, place);
+                branch.else_branch.iter_mut().for_each(|(_, e)| self.coerce_like(e, place));
+            }
+            (Expr::Match(choice), place) => {
+                choice.arms.iter_mut().for_each(|arm| self.coerce_like(&mut arm.body, place));
+            }
+            (Expr::Call(call), place) => {
+                let Expr::Path(path) = &*call.func else { return };
+                let name = path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+                let (first, place) = match (&*name, place) {
+                    ("Some" | "Ok" | "vec_of", place) => (call.args.first_mut(), place),
+                    ("vec_repeat", Item::List(each)) => (call.args.first_mut(), &**each),
+                    ("from_elem", Item::List(each)) => (call.args.last_mut(), &**each),
+                    _ => return,
+                };
+                first.into_iter().for_each(|first| self.coerce_like(first, place));
+            }
+            // It is converted already.
+            (Expr::Verbatim(_), _) => {}
+            (expr, Item::One(ValueKind::Data(variable))) => {
+                let value = match self.structure(expr) {
+                    Item::One(ValueKind::Float) => ValueKind::Float,
+                    Item::Number => ValueKind::Static,
+                    _ => return,
+                };
+                self.coerce_beside(expr, value, *variable, true);
+            }
+            _ => {}
+        }
+    }
+
+    fn coerce_tail(&mut self, block: &mut Block, place: &Item) {
+        if let Some(syn::Stmt::Expr(tail, None)) = block.stmts.last_mut() {
+            self.coerce_like(tail, place);
+        }
+    }
+
+    /// The fields of a struct.
+    pub fn fields(&mut self, expr: &mut Expr) -> ValueKind {
+        let Expr::Struct(ExprStruct { path, fields, rest, .. }) = expr else { return ValueKind::Static };
+        let of = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        for field in fields {
+            self.value(&mut field.expr, None);
+            if let Member::Named(name) = &field.member {
+                let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.field(&of, &text(name)));
+                let was_short = field.colon_token.is_none();
+                self.coerce_like(&mut field.expr, &holds);
+                if was_short && matches!(field.expr, Expr::Verbatim(_)) {
+                    field.colon_token = Some(Default::default());
+                }
+            }
+        }
+        rest.iter_mut().for_each(|rest| _ = self.value(rest, None));
+        ValueKind::Static
+    }
+
     /// Whether a static value is not certain to be a number, in a body of machine numbers.
     pub fn is_unknown(&self, expr: &Expr, value: ValueKind) -> bool {
         self.head.is_machine() && value != ValueKind::Float && !self.is_number(expr)
@@ -28,6 +176,9 @@ impl Lowering<'_> {
     /// A number without a suffix, which the compiler does not know the type of, a constant, which cannot have a generic type, or an
     /// integer of Rust.
     pub fn is_number(&self, expr: &Expr) -> bool {
+        if self.structure(expr) == Item::Number && !matches!(expr, Expr::Lit(_)) {
+            return true;
+        }
         match expr {
             Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.get(name)) {
                 Some(local) => local.certain == Some(Certain::NUMBER),
@@ -46,9 +197,8 @@ impl Lowering<'_> {
                     matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_));
                 is_arithmetic && self.is_number(&binary.left) && self.is_number(&binary.right)
             }
-            Expr::Field(ExprField { member: Member::Unnamed(_), .. }) => self.structure(expr) == Item::Number,
             Expr::Index(inner) => match &*inner.expr {
-                Expr::Path(_) => self.is_number(&inner.expr) || self.structure(expr) == Item::Number,
+                Expr::Path(_) => self.is_number(&inner.expr),
                 Expr::MethodCall(call) => call.method == "shape" && call.args.is_empty(),
                 _ => false,
             },
@@ -63,27 +213,22 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a function that is not known is called with an element, so that it may return one.
-    pub fn maps_element(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Paren(inner) => self.maps_element(&inner.expr),
-            Expr::Call(call) => call.args.iter().any(|arg| self.is_element(arg)),
-            _ => false,
-        }
-    }
-
-    /// An element by its name, or by its place in a list.
-    fn is_element(&self, expr: &Expr) -> bool {
-        match expr {
-            Expr::Paren(inner) => self.is_element(&inner.expr),
-            Expr::Unary(unary) => self.is_element(&unary.expr),
-            Expr::Path(path) => self.scopes.path(&path.path, self.head).is_data(),
-            Expr::Index(inner) => {
-                !matches!(*inner.index, Expr::Range(_))
-                    && matches!(self.items(&inner.expr), Item::One(ValueKind::Data(_)))
-            }
-            _ => false,
-        }
+    /// Converts the integer beside a float, which Rust does not.
+    pub fn level_numbers(&self, left: &mut Expr, right: &mut Expr) {
+        let is_float = |expr: &Expr| self.structure(expr) == Item::One(ValueKind::Float);
+        let is_integer = |expr: &Expr| {
+            self.structure(expr) == Item::Number
+                && !matches!(expr, Expr::Path(path) if {
+                    path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string()))
+                })
+        };
+        let integer = match (is_float(left), is_float(right)) {
+            (true, false) if is_integer(right) => right,
+            (false, true) if is_integer(left) => left,
+            _ => return,
+        };
+        let bare = without_parens(integer);
+        *integer = Expr::Verbatim(quote_spanned!(integer.span()=> ((#bare) as f64)));
     }
 
     /// A call or a method call.
@@ -94,15 +239,16 @@ impl Lowering<'_> {
                     *expr = super::placeholder();
                     return ValueKind::Static;
                 }
-                let result = self.structure_of_call(call);
                 let each = self.items(&call.receiver);
                 if self.wrong_cell_method(call, &each) {
                     *expr = super::placeholder();
                     return ValueKind::Data(None);
                 }
+                let of = self.structure(&call.receiver);
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();
-                if let ValueKind::Data(variable) = receiver {
+                let gives_same = matches!(&*name, "unwrap_or" | "or");
+                if let (ValueKind::Data(variable), false) = (receiver, gives_same) {
                     let ours = renamed(&name, call.args.len());
                     let are_elements = DATA_METHODS.contains(&ours);
                     if let ("powi", Some(arg)) = (ours, call.args.first_mut().filter(|arg| !is_literal(arg))) {
@@ -118,33 +264,31 @@ impl Lowering<'_> {
                     call.method = syn::Ident::new(ours, call.method.span());
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
-                let (begins, variable) = (self.begins(call), each.element().flatten());
-                let first = call.args.first_mut().map(|first| match self.structure(first) {
-                    Item::One(ValueKind::Float) | Item::Tuple(_) if begins => {
-                        let begun = self.structure(first).promoted(self.head);
-                        self.coerce_floats(first, variable);
-                        begun
-                    }
-                    _ => Item::of(self.argument_of(first, &each, None)),
-                });
-                for arg in call.args.iter_mut().skip(1) {
-                    self.argument_of(arg, &each, first.as_ref());
-                }
-                if let (Item::One(sum @ ValueKind::Data(variable)), "sum" | "product") = (&each, name.as_str()) {
+                call.args.iter_mut().for_each(|arg| _ = self.value(arg, None));
+                // The value that a fold begins with is what its closure takes.
+                let total = match (&*name, call.args.iter().nth(1)) {
+                    ("fold" | "try_fold" | "scan", Some(Expr::Closure(step))) => step.inputs.first(),
+                    _ => None,
+                };
+                let holds = match total {
+                    Some(total) => self.flow.as_ref().map_or(UNKNOWN, |flow| flow.pattern(total)),
+                    None if gives_same => of,
+                    None => each.clone(),
+                };
+                let written = match () {
+                    () if total.is_some() || gives_same => call.args.first_mut(),
+                    () if WRITES.contains(&&*name) => call.args.last_mut(),
+                    () => None,
+                };
+                written.into_iter().for_each(|arg| self.coerce_like(arg, &holds));
+                if let (Item::One(ValueKind::Data(variable)), "sum" | "product") = (&each, name.as_str()) {
                     // The type of a sum of elements is known here, unlike in Rust.
                     let ty = variable.filter(|_| call.turbofish.is_none()).map(|i| &self.head.generics[i].ident);
                     call.turbofish = ty.map(|ty| parse_quote!(::<#ty>)).or(call.turbofish.take());
-                    return *sum;
                 }
-                match (name.as_str(), first) {
-                    ("fold", Some(Item::One(data @ ValueKind::Data(_)))) => data,
-
-                    // A function of a number, such as `(n as f64).sqrt()`.
-                    (name, _) if receiver == ValueKind::Float && returns_element(renamed(name, call.args.len())) => {
-                        receiver
-                    }
-                    _ => result.kind().filter(|kind| matches!(kind, ValueKind::Many(_))).unwrap_or(ValueKind::Static),
-                }
+                // A function of a number, such as `(n as f64).sqrt()`.
+                let is_float = receiver == ValueKind::Float && returns_element(renamed(&name, call.args.len()));
+                if is_float { receiver } else { ValueKind::Static }
             }
             Expr::Call(call) => {
                 self.fill(call);
@@ -164,25 +308,35 @@ impl Lowering<'_> {
                 // `T::zero()`
                 let is_constructor = self.head.generics.iter().any(|g| g.ident == path.segments[0].ident);
                 let last = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-                let is_reduction =
-                    REDUCTIONS.contains(&last.as_str()) && path.segments.iter().any(|s| s.ident == "rows");
-                let each = call.args.first().filter(|_| is_reduction).map_or(UNKNOWN, |first| self.items(first));
                 if let (true, "from", Some(number)) = (is_constructor, &*last, call.args.first())
-                    && !self.is_element(number)
+                    && !self.structure(number).has_element()
                 {
                     let (rt, variable) = (self.rt, &path.segments[0]);
                     *expr = Expr::Verbatim(quote_spanned!(number.span()=> #rt::lit::<#variable>(#number)));
                     return ValueKind::Data(self.only_variable());
                 }
-                let values: Vec<_> = call.args.iter_mut().map(|a| self.argument_of(a, &each, None)).collect();
-                if is_constructor || values.iter().any(|v| v.is_data()) {
+                let params =
+                    self.flow.as_ref().and_then(|flow| flow.closure(&call.func)).map(|(params, _)| params.clone());
+                let is_whole = |item: &Item| {
+                    matches!(item, Item::One(ValueKind::Data(_)) | Item::Tuple(_) | Item::Struct(_))
+                        && item.has_element()
+                };
+                let takes_elements =
+                    call.args.iter().any(|arg| !matches!(arg, Expr::Reference(_)) && is_whole(&self.structure(arg)));
+                let values: Vec<_> = call.args.iter_mut().map(|arg| self.value(arg, None)).collect();
+                match params {
+                    Some(params) => {
+                        call.args.iter_mut().zip(&params).for_each(|(arg, param)| self.coerce_like(arg, param))
+                    }
                     // A parameter may be an element, or an `f64`, which is one too.
-                    call.args.iter_mut().zip(values).for_each(|(a, value)| self.literal_argument(a, value));
+                    None if is_constructor || takes_elements => {
+                        call.args.iter_mut().zip(values).for_each(|(arg, value)| self.literal_argument(arg, value));
+                    }
+                    None => {}
                 }
-                match each {
-                    Item::One(data @ ValueKind::Data(_)) => data,
-                    _ if is_constructor && returns_element(&last) => ValueKind::Data(self.only_variable()),
-                    _ => ValueKind::Static,
+                match is_constructor && returns_element(&last) {
+                    true => ValueKind::Data(self.only_variable()),
+                    false => ValueKind::Static,
                 }
             }
             _ => ValueKind::Static,
@@ -204,28 +358,4 @@ impl Lowering<'_> {
             call.args.push(Expr::Verbatim(quote!(#rt::Filled::#value())));
         }
     }
-
-    /// An argument. The last parameter of a closure is an item, and the first of two is the accumulator.
-    fn argument_of(&mut self, arg: &mut Expr, each: &Item, accumulator: Option<&Item>) -> ValueKind {
-        let Expr::Closure(closure) = arg else { return self.value(arg, None) };
-        self.scopes.push();
-        let inputs: Vec<&Pat> = closure.inputs.iter().collect();
-        match inputs[..] {
-            [item] => self.bind_item(item, each, None),
-            [first, item] => {
-                self.bind_item(first, accumulator.filter(|a| a.element().is_some()).unwrap_or(&UNKNOWN), None);
-                self.bind_item(item, if accumulator.is_some() { each } else { &UNKNOWN }, None);
-            }
-            _ => inputs.iter().for_each(|p| self.scopes.bind_pattern(p, ValueKind::Static, None)),
-        }
-        self.closure_body(&mut closure.body, None);
-        self.scopes.pop();
-        ValueKind::Static
-    }
-}
-
-/// Whether the name of a value is one of a constant: `FRAC_1_SQRT_2`, `W`.
-fn is_constant(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_uppercase())
-        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }

@@ -6,7 +6,7 @@ use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
 
 use super::{Lowering, placeholder};
 use crate::ast::{Elem, spelling};
-use crate::body::{Certain, Item, ValueKind, certain, holds};
+use crate::body::{Certain, ValueKind, certain, holds};
 use crate::diag::{error, messages};
 use crate::dtype::DType;
 use crate::parse::wrapped;
@@ -42,11 +42,14 @@ impl Lowering<'_> {
     }
 
     pub fn local(&mut self, local: &mut syn::Local) {
+        if self.head.is_machine() {
+            return self.machine_local(local);
+        }
         let id = self.lets;
         self.lets += 1;
         let Some(init) = &mut local.init else {
             // Declared without a value and assigned later. It is assumed to be data.
-            let value = if self.head.is_machine() { ValueKind::Static } else { ValueKind::Data(self.only_type()) };
+            let value = ValueKind::Data(self.only_type());
             self.scopes.bind_pattern(&local.pat, value, Some(id));
             let pattern = if let Pat::Type(typed) = &local.pat { &*typed.pat } else { &local.pat };
             if let Pat::Ident(name) = pattern {
@@ -67,15 +70,8 @@ impl Lowering<'_> {
         if self.wrong_results(&local.pat, &init.expr) {
             *init.expr = placeholder();
         }
-        if self.head.is_machine() && self.local_of_parts(local, id) {
-            return;
-        }
-        let Some(init) = &mut local.init else { return };
         // Each name in a tuple pattern has this type.
-        let of_each = match &*init.expr {
-            Expr::MethodCall(call) if call.method == "dim" && self.head.is_machine() => Some(Certain::NUMBER),
-            scan => self.scanned(scan).map(Certain::Element),
-        };
+        let of_each = self.scanned(&init.expr).map(Certain::Element);
         if let Pat::Type(pattern) = &local.pat
             && let Some(value) = self.parts(&mut init.expr, &pattern.ty)
         {
@@ -86,10 +82,6 @@ impl Lowering<'_> {
             Pat::Type(pattern) => self.annotation(&pattern.ty),
             _ => None,
         };
-        let many = match &local.pat {
-            Pat::Type(pattern) => self.many(&pattern.ty),
-            _ => None,
-        };
         let known = certain::declared(&local.pat, self.head).or_else(|| self.certain(&init.expr));
         if let (Pat::Type(pattern), Some(Certain::Element(_))) = (&local.pat, self.certain(&init.expr))
             && DType::of_rust(&spelling(&pattern.ty)).is_some()
@@ -97,26 +89,20 @@ impl Lowering<'_> {
         {
             self.errors.push(error(&pattern.ty, &messages::CONCRETE_LET, &[&spelling(&pattern.ty)]));
         }
-        let is_plain = matches!(&local.pat, Pat::Type(pattern) if DType::of_rust(&spelling(&pattern.ty)).is_some());
-        let around = std::mem::replace(&mut self.is_plain, is_plain);
         let mut value = match &mut *init.expr {
             // What it returns is data, even if it is called without data.
-            Expr::Closure(closure) if !self.head.is_machine() => {
+            Expr::Closure(closure) => {
                 let data = ValueKind::Data(self.only_type());
                 let returned = self.closure(closure, data, data);
                 if returned.is_data() { returned } else { ValueKind::Static }
             }
             init => self.value(init, annotated.as_ref().map(std::slice::from_ref)),
         };
-        self.is_plain = around;
         if value == ValueKind::Static && matches!(&local.pat, Pat::Type(pattern) if spelling(&pattern.ty) == "f64") {
             value = ValueKind::Float;
         }
         if let Some(Elem::Generic(i) | Elem::Mask(i)) = annotated {
             value = ValueKind::Data(Some(i));
-        }
-        if let Some(i) = many {
-            value = ValueKind::Many(Some(i));
         }
         self.bind_let(id, &local.pat, &mut init.expr, (value, known));
         if let Pat::Tuple(pattern) = &local.pat {
@@ -124,44 +110,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// A `let` of a tuple, or of a list of tuples, in a body of machine numbers.
-    fn local_of_parts(&mut self, local: &mut syn::Local, id: usize) -> bool {
-        let Some(init) = &mut local.init else { return false };
-        let ty = if let Pat::Type(typed) = &local.pat { Some(&typed.ty) } else { None };
-        let mut item = match ty {
-            Some(ty) => self.structure_of_type(ty),
-            None => self.structure(&init.expr),
-        };
-        if !item.has_parts() {
-            return false;
-        }
-        if let Some(ty) = ty {
-            if self.parts(&mut init.expr, ty).is_none() {
-                self.value(&mut init.expr, None);
-            }
-        } else if self.promoted.contains(&id) {
-            self.coerce_floats(&mut init.expr, self.only_variable());
-            item = item.promoted(self.head);
-        } else {
-            self.value(&mut init.expr, None);
-        }
-        self.bind_item(&local.pat, &item, Some(id));
-        true
-    }
-
     /// Binds the names of a pattern to a lowered value.
     fn bind_let(&mut self, id: usize, pattern: &Pat, expr: &mut Expr, (value, known): (ValueKind, Option<Certain>)) {
         let known = known.or(self.known_mask(id, value));
         let value = self.promote(id, expr, value);
-        let known = self.known_number(expr, value).or(known);
         self.scopes.bind_pattern(pattern, value, Some(id));
         self.know(pattern, known);
-    }
-
-    /// A number of Rust in a body of machine numbers.
-    fn known_number(&self, expr: &Expr, value: ValueKind) -> Option<Certain> {
-        let is_number = self.head.is_machine() && value == ValueKind::Static && self.is_number(expr);
-        is_number.then_some(Certain::NUMBER)
     }
 
     /// A flag that becomes a mask.
@@ -173,9 +127,7 @@ impl Lowering<'_> {
     /// Sets the type of the name that a pattern binds.
     fn know(&mut self, pattern: &Pat, known: Option<Certain>) {
         let pattern = if let Pat::Type(typed) = pattern { &*typed.pat } else { pattern };
-        if let Pat::Ident(name) = pattern
-            && (!self.head.is_machine() || known == Some(Certain::NUMBER))
-        {
+        if let Pat::Ident(name) = pattern {
             self.scopes.know(&name.ident, known);
         }
     }
@@ -186,23 +138,6 @@ impl Lowering<'_> {
         }
         self.coerce_parts(expr, value);
         ValueKind::Data(self.only_variable())
-    }
-
-    /// Converts the floats of a value to elements: those of a tuple, an array or a `vec!`.
-    pub fn coerce_floats(&mut self, expr: &mut Expr, variable: Option<usize>) {
-        match expr {
-            Expr::Paren(inner) => self.coerce_floats(&mut inner.expr, variable),
-            Expr::Tuple(tuple) => tuple.elems.iter_mut().for_each(|e| self.coerce_floats(e, variable)),
-            Expr::Array(array) => array.elems.iter_mut().for_each(|e| self.coerce_floats(e, variable)),
-            Expr::Repeat(array) => self.coerce_floats(&mut array.expr, variable),
-            Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
-                in_vec(mac, |array| self.coerce_floats(array, variable));
-            }
-            expr if self.structure(expr) == Item::One(ValueKind::Float) => {
-                self.coerce_beside(expr, ValueKind::Float, variable, true);
-            }
-            _ => {}
-        }
     }
 
     /// Converts a static value to an element, or each element of an array.
@@ -272,7 +207,6 @@ impl Lowering<'_> {
                 "bool" => ValueKind::Flag,
                 _ => ValueKind::Static,
             },
-            _ if matches!(ty, Type::Tuple(_)) && self.head.is_machine() => ValueKind::Static,
             _ => value.collected(self.head),
         };
         self.scopes.bind_pattern(pattern, value, Some(id));
