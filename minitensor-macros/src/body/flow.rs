@@ -350,7 +350,7 @@ impl<'a> Flow<'a> {
                 let last = path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
                 let is_list = last.starts_with("Vec") || last.starts_with("Array");
                 let spelled = spelling(ty);
-                match self.head.generics.iter().position(|g| spelled == g.ident.to_string()) {
+                match self.head.generics.iter().position(|g| g.ident == spelled) {
                     Some(i) => Item::One(ValueKind::Data(Some(i))),
                     None if is_list => Item::list(wrapped(ty, &last).map_or(UNKNOWN, of)),
                     None if last == "Option" || last == "Result" => wrapped(ty, &last).map_or(UNKNOWN, of),

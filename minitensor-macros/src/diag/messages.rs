@@ -136,6 +136,7 @@ messages! {
     SCAN_RESULTS: "the step of `scan` must return {} elements", "return a tuple with the next element of each row";
     ELEMENT_INDEX: "`{}` is an element, not an index", "write `{} as usize`";
     IMAGINARY: "`{}` is no number of Rust", "write `Complex::new(0.0, 2.0)` for 2i";
+    LOST_FRACTION: "`1 / {}` divides integers, so it is 0 or 1", "write `1.0 / {}`";
     TUPLE_RESULT: "a tuple is no complex number", "write `Complex::new({}, {})`";
     SCAN_RESULT: "this scan returns {} rows, but one row is expected here", "take one of them: `let (a, _) = R::scan(…)`";
     SCAN_ONE: "a scan of one row takes no tuple", "write `R::scan({}, |before, x| …)`";

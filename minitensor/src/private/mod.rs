@@ -416,7 +416,9 @@ fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize
     let sizes: [usize; N] = std::array::from_fn(|d| arg.shape[d]);
     let turned = std::array::from_fn(|d| arg.strides[d] < 0);
     let start: isize = (0..N).map(|d| (arg.strides[d] * (sizes[d].max(1) as isize - 1)).min(0)).sum();
-    let strides = std::array::from_fn(|d| arg.strides[d].unsigned_abs());
+    // Those of an empty array are 0 in ndarray, which copies them.
+    let is_empty = sizes.contains(&0);
+    let strides = std::array::from_fn(|d| if is_empty { 0 } else { arg.strides[d].unsigned_abs() });
     (place::<T>(arg, cell).wrapping_offset(start), sizes, strides, turned)
 }
 

@@ -12,4 +12,11 @@ pub fn constant<T: Float>(x: &[T]) -> T {
     x.iter().copied().fold(T::neg_infinity(), |a, b| a.max(b))
 }
 
+/// A division of integers.
+#[custom_op(shape = (x: [.., n]) -> [..])]
+pub fn mean<T: Float>(x: &[T]) -> T {
+    let w = 1 / x.len();
+    x.iter().map(|v| v * w).sum()
+}
+
 fn main() {}

@@ -5,10 +5,11 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 
-use super::{Lowering, is_literal, placeholder, without_parens};
+use super::{Lowering, is_literal, placeholder, shown, without_parens};
 use crate::ast::{Elem, Level};
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
 use crate::body::{Certain, Effects, Item, ValueKind, holds, is_compound, levels};
+use crate::diag::messages;
 
 impl Lowering<'_> {
     pub fn binary(&mut self, expr: &mut Expr) -> ValueKind {
@@ -47,6 +48,11 @@ impl Lowering<'_> {
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         // Both sides are computed for every element.
         let effects = if logical { Effects::of_expr(&binary.right).into_errors() } else { vec![] };
+        if self.is_lost_fraction(binary) {
+            let (at, divisor) = (binary.clone(), shown(&binary.right));
+            self.mistake(expr, &at, &messages::LOST_FRACTION, &[&divisor, &divisor]);
+            return ValueKind::Float;
+        }
         let maps = [&binary.left, &binary.right].map(|side| self.structure(side) == Item::Maybe);
         let (mut left, mut right) = (self.value(&mut binary.left, None), self.value(&mut binary.right, None));
         // Beside a float, a function of an element returns an element.

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{BinOp, Block, Expr, ExprStruct, Member, Pat, PatIdent, parse_quote};
+use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Member, Pat, PatIdent, parse_quote};
 
 use super::{Lowering, is_literal, without_parens};
 use crate::ast::text;
@@ -211,6 +211,14 @@ impl Lowering<'_> {
             Expr::Paren(inner) => self.is_number(&inner.expr),
             _ => false,
         }
+    }
+
+    /// Whether it is `1 / n` for an integer `n`, which is 0 beside an element.
+    pub fn is_lost_fraction(&self, binary: &ExprBinary) -> bool {
+        let is_one =
+            matches!(&*binary.left, Expr::Lit(ExprLit { lit: Lit::Int(one), .. }) if one.base10_digits() == "1");
+        let is_divided = matches!(binary.op, BinOp::Div(_)) && self.structure(&binary.right) == Item::Number;
+        is_one && is_divided && !matches!(*binary.right, Expr::Lit(_))
     }
 
     /// Converts the integer beside a float, which Rust does not.
