@@ -157,3 +157,24 @@ fn their_gradients_are_those_of_finite_differences() -> Result<()> {
     }
     Ok(())
 }
+
+/// A copy of a view, reversed.
+#[custom_op(name = "cell_matrices::copied", shape = (x: [.., m, n]) -> [.., m, n])]
+fn copied<T: Float>(x: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
+    let own = x.to_owned();
+    let doubled = own.mapv(|v| v + v);
+    for (out, row) in out.rows_mut().into_iter().zip(doubled.rows()) {
+        for (out, v) in out.into_iter().zip(row) {
+            *out = *v;
+        }
+    }
+}
+
+#[test]
+fn empty_views_can_be_copied() -> Result<()> {
+    for shape in [[0, 3], [3, 0], [0, 0], [1, 0], [2, 3]] {
+        let x = Tensor::from_vec(vec![1.0; shape[0] * shape[1]], shape)?;
+        assert_eq!(copied::call(&x)?.to_vec::<f64>()?, vec![2.0; shape[0] * shape[1]]);
+    }
+    minitensor::testing::opcheck(&copied::op(), &[]).into_result()
+}

@@ -41,7 +41,7 @@ pub use crate::op::*;
 pub use crate::tensor::{Device, Shape, Tensor};
 
 use minitensor_kernels::cartesian::Mixed;
-use ndarray::{ArrayView, ArrayViewMut, Dim as NdDim, ShapeBuilder};
+use ndarray::{ArrayView, ArrayViewMut, Dim as NdDim, ShapeBuilder, StrideShape};
 
 macro_rules! comparisons {
     ($($name:ident: $bound:ident),*) => {$(
@@ -392,8 +392,11 @@ macro_rules! views {
         /// The core of the argument has `$n` dimensions and elements of type `T`, valid for reads for `'a`.
         pub unsafe fn $view<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayView<'a, T, NdDim<[usize; $n]>> {
             let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
+            // An empty array has the strides of ndarray, which copies them.
+            let layout: StrideShape<_> =
+                if sizes.contains(&0) { NdDim(sizes).into() } else { NdDim(sizes).strides(NdDim(strides)) };
             // SAFETY: by the contract of this function. `upright` returns the lowest address and positive strides.
-            let mut view = unsafe { ArrayView::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first.cast_const()) };
+            let mut view = unsafe { ArrayView::from_shape_ptr(layout, first.cast_const()) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
             view
         }
@@ -402,8 +405,10 @@ macro_rules! views {
         /// As for the shared view. The core is also valid for writes, and nothing else refers to it for `'a`.
         pub unsafe fn $view_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayViewMut<'a, T, NdDim<[usize; $n]>> {
             let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
+            let layout: StrideShape<_> =
+                if sizes.contains(&0) { NdDim(sizes).into() } else { NdDim(sizes).strides(NdDim(strides)) };
             // SAFETY: as above. The core is not aliased, by the contract of this function.
-            let mut view = unsafe { ArrayViewMut::from_shape_ptr(NdDim(sizes).strides(NdDim(strides)), first) };
+            let mut view = unsafe { ArrayViewMut::from_shape_ptr(layout, first) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
             view
         }
@@ -416,9 +421,7 @@ fn upright<T, const N: usize>(arg: &CellArg<'_>, cell: usize) -> (*mut T, [usize
     let sizes: [usize; N] = std::array::from_fn(|d| arg.shape[d]);
     let turned = std::array::from_fn(|d| arg.strides[d] < 0);
     let start: isize = (0..N).map(|d| (arg.strides[d] * (sizes[d].max(1) as isize - 1)).min(0)).sum();
-    // Those of an empty array are 0 in ndarray, which copies them.
-    let is_empty = sizes.contains(&0);
-    let strides = std::array::from_fn(|d| if is_empty { 0 } else { arg.strides[d].unsigned_abs() });
+    let strides = std::array::from_fn(|d| arg.strides[d].unsigned_abs());
     (place::<T>(arg, cell).wrapping_offset(start), sizes, strides, turned)
 }
 
