@@ -6,6 +6,12 @@ use minitensor_ops as _;
 
 const WEIGHTS: [f64; 3] = [0.25, 0.5, 0.25];
 
+/// A point with its speed.
+struct Point<T> {
+    place: T,
+    speed: T,
+}
+
 /// Each body as an op that returns a number, and as a function of `f64`.
 macro_rules! bodies {
     ($($name:ident($x:ident, $y:ident) { $($body:tt)* })*) => {
@@ -144,6 +150,100 @@ bodies! {
             total += WEIGHTS[k] * y[k] / T::from(2.0);
         }
         total
+    }
+    mean_square(x, y) {
+        x.iter().map(|v| v * v).sum::<T>() / 2.0 + y.iter().rev().map(|v| v * 0.5).sum::<T>() / y.len() as f64
+    }
+    best(x, y) {
+        let mut best = (0.0, 0);
+        for (i, &v) in x.iter().enumerate() {
+            if v > best.0 {
+                best = (v, i);
+            }
+        }
+        best.0 * y[best.1]
+    }
+    assigned(x, y) {
+        let n = x.len();
+        let mut p = vec![(0.0, 1.0); n + 1];
+        let mut m = [[0.0; 2]; 2];
+        for i in 0..n {
+            p[i + 1] = (p[i].0 + x[i], p[i].1 * 0.5 + y[i]);
+            m = [[x[i], 1.0], m[0]];
+        }
+        p[n].0 - p[n].1 + m[0][0] * m[1][1]
+    }
+    points(x, y) {
+        let mut p = Point { place: 0.0, speed: 1.0 };
+        for (v, w) in x.iter().zip(y) {
+            p.speed += v;
+            p.place += 0.25 * p.speed;
+            p = Point { speed: p.speed * w, ..p };
+        }
+        let end = Point { place: x[0] / 2.0, speed: 2.0 * y[0] };
+        p.place * end.speed + end.place
+    }
+    closures(x, y) {
+        let double = |v: T| v * 2.0;
+        let at = |k: usize| x[k] * y[0];
+        let cross = |a: (T, T), b: (T, T)| a.0 * b.1 - a.1 * b.0;
+        if cross((x[0], x[1]), (1.0, 2.0)) <= 0.0 { double(2.0) + at(0) } else { 2.0 * at(1) - double(x[0]) }
+    }
+    matrices(x, y) {
+        let mut rows: Vec<Vec<T>> = (0..2).map(|i| if i == 0 { x.to_vec() } else { y.to_vec() }).collect();
+        for (i, row) in rows.iter_mut().enumerate() {
+            row[i] += 0.5;
+            row.swap(0, 1);
+        }
+        if rows[0][0] == 0.0 { 1.0 } else { rows[0][0] * rows[1][1] }
+    }
+    slices(x, y) {
+        let mut total = 0.0;
+        for w in x.windows(2) {
+            if let [p, q] = w {
+                total += (p - q) * 0.5;
+            }
+        }
+        let [a, b, ..] = y else { return 0.0 };
+        match x {
+            [first, .., last] => total * a + 2.0 * first * b - last,
+            _ => 1.0,
+        }
+    }
+    splits(x, y) {
+        let (head, rest) = x.split_first().unwrap();
+        rest.iter().fold(*head, |a, v| a * 0.5 + v) * y.first().copied().unwrap_or(0.0)
+    }
+    scanned(x, y) {
+        let running: T = x
+            .iter()
+            .scan(0.0, |s, v| {
+                *s += v;
+                Some(*s * 0.5)
+            })
+            .sum();
+        running + y.iter().take_while(|v| **v > 0.0).fold(1.0, |a, v| a * v)
+    }
+    halved(x, y) {
+        let mut s = x[2] * 8.0;
+        let r = loop {
+            s *= 0.5;
+            if s < 1.0 {
+                break s * 2.0;
+            }
+        };
+        r * 3.0 + y[0]
+    }
+    floats(x, y) {
+        let weights: Vec<f64> = (0..3).map(|i| 0.5 * i as f64).collect();
+        let sum = weights.iter().sum::<f64>();
+        let mut total = 0.0;
+        for (v, w) in x.iter().zip(&weights) {
+            total += v * w;
+        }
+        let k = (x.len() as f64).sqrt() as usize;
+        let at = y.iter().position(|v| *v > 0.5).unwrap_or(0);
+        weights.iter().rev().fold(0.0, |s, c| s * y[at] + c) + y[k] * sum + total
     }
     early(x, y) {
         if x[0] > 100.0 {
