@@ -90,6 +90,7 @@ messages! {
     RETURNS_NOTHING: "the op `{}` has no output", "return `T`, or change a parameter `&mut T`";
     CELL_RETURNS: "a cell op cannot return `{}`", "return numbers, such as `T` or `(T, i64)`, or a `Result` of them; results with several elements are `&mut` parameters, such as `out: &mut [T]`, that the `shape` clause names";
     CELL_FILLS_NOTHING: "the op `{}` has no output", "add a parameter `out: &mut [T]`, and name it in the `shape` clause";
+    OTHER_ERROR: "the error of an op is `minitensor::Error`, not `{}`", "write `Result<…>` of the prelude, and return `Err(Error::value(text))`";
     TENSOR_RETURNS: "a tensor op cannot return `{}`", "return `Tensor`, a tuple of tensors, `Vec<Tensor>`, or a `Result` of one of these";
 
     // Bodies over whole tensors.
@@ -136,6 +137,7 @@ messages! {
     SCAN_RESULTS: "the step of `scan` must return {} elements", "return a tuple with the next element of each row";
     ELEMENT_INDEX: "`{}` is an element, not an index", "write `{} as usize`";
     IMAGINARY: "`{}` is no number of Rust", "write `Complex::new(0.0, 2.0)` for 2i";
+    FLOAT_PLACE: "`{}` is an element, but `{}` is an `f64`", "omit the type `f64`, or write `T`";
     LOST_FRACTION: "`1 / {}` divides integers, so it is 0 or 1", "write `1.0 / {}`";
     TUPLE_RESULT: "a tuple is no complex number", "write `Complex::new({}, {})`";
     SCAN_RESULT: "this scan returns {} rows, but one row is expected here", "take one of them: `let (a, _) = R::scan(…)`";
@@ -167,7 +169,7 @@ messages! {
     INPLACE_OUTPUT: "the first argument cannot hold the result", "an op with an in-place form must return one value of the dtype of its first parameter";
 
     // The gradient.
-    NOT_DERIVABLE: "the gradient cannot be derived, because `{}` has another floating-point dtype", "use one dtype variable for all floating-point tensors, or write a formula or `backward = none`";
+    NOT_DERIVABLE: "the gradient cannot be derived, because `{}` has another floating-point dtype", "write one dtype variable for all of them, such as `T` with `T: Float`; for several, write a formula or `backward = none`";
     NOT_DERIVABLE_COLUMNS: "the gradient of a body with `Columns` cannot be derived", "write a formula, name a function of rows with `program = …`, or write `backward = none`";
     NOT_DERIVABLE_IN_PLACE: "the gradient of an op that changes its arguments cannot be derived", "remove the clause, so that differentiating raises an error, or return new values";
 
@@ -203,7 +205,7 @@ messages! {
     ELEMENT_RESULT: "`{}` is a number, but the function returns `{}::Mask`", "return a comparison, such as `{} != 0`";
     NOT_A_CONDITION: "`{}` is a number, not a condition", "compare it, such as `{} != 0`";
     OPTIONAL_OPERAND: "`{}` may be absent", "handle both cases: `match {} { Some(value) => …, None => … }`";
-    INDEX_OPERAND: "`{}` is an index, not a number", "`x.at({})` is the element of `x` at this index, and `x.position()` the index of each element";
+    INDEX_OPERAND: "`{}` is an index, not a number", "`x.at({})` is the element of `x` at this index, and `x.position().at({})` is the index as a number";
     AT_ALONG: "`{}` has a value for each element, but `at` reads one element of the row", "write `x.take({})` to read at these positions";
     NOT_AN_INDEX: "`{}` is not an index", "write an integer, a number that all elements of the row share, or an input `index: R::Index`";
     PLACE_OPERAND: "`{}` is a reference to an element", "write `*{}`";

@@ -303,6 +303,9 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
             signature.returns = count(ty);
         }
         Level::Cell => {
+            if let Some(error) = other_error(ty) {
+                return diag.error(error, &messages::OTHER_ERROR, &[&spelling(error)]);
+            }
             let ty = result(ty).unwrap_or(ty);
             for member in members(ty) {
                 let number = variable(member, &signature.generics).filter(|elem| matches!(elem, Elem::Generic(_)));
@@ -312,6 +315,10 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                 }
             }
             signature.returns = count(ty);
+        }
+        Level::Tensor if other_error(ty).is_some() => {
+            let error = other_error(ty).unwrap_or(ty);
+            diag.error(error, &messages::OTHER_ERROR, &[&spelling(error)]);
         }
         Level::Tensor => match tensor_returns(ty) {
             Some((returns, count)) => {
@@ -323,9 +330,21 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
     }
 }
 
+/// The second type of a `Result`, unless it is that of minitensor.
+fn other_error(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|s| s.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.iter().nth(1) {
+        Some(GenericArgument::Type(error)) if !is_named(error, "Error") => Some(error),
+        _ => None,
+    }
+}
+
 /// The types of the results.
 fn members(ty: &Type) -> Vec<&Type> {
     match ty {
+        Type::Paren(inner) => members(&inner.elem),
         Type::Tuple(tuple) => tuple.elems.iter().collect(),
         other => vec![other],
     }

@@ -94,6 +94,13 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(variable);
         }
+        if self.head.is_machine()
+            && let Some(i) = variable
+            && self.wrong_operator(&binary.op, i)
+        {
+            *expr = placeholder();
+            return if comparison.is_some() { ValueKind::Flag } else { ValueKind::Data(variable) };
+        }
         if self.head.is_machine() && (comparison.is_some() || logical) {
             return ValueKind::Flag;
         }

@@ -66,6 +66,7 @@ impl Lowering<'_> {
 
     pub fn cast(&mut self, expr: &mut Expr) -> ValueKind {
         let Expr::Cast(cast) = expr else { return ValueKind::Static };
+        let condition = self.certain(&cast.expr);
         match self.value(&mut cast.expr, None) {
             ValueKind::Data(variable) if self.head.is_machine() && is_integer(&cast.ty) => {
                 if variable.is_some_and(|i| self.wrong_bound(cast.as_token, "as", "Real", i, "")) {
@@ -81,6 +82,15 @@ impl Lowering<'_> {
             ValueKind::Data(Some(i)) if certain::of_type(&cast.ty, self.head) == Some(Certain::Element(i)) => {
                 *expr = (*cast.expr).clone();
                 ValueKind::Data(Some(i))
+            }
+            // A condition is 1 or 0.
+            ValueKind::Data(_) if self.is_mask_as_number(&condition, &cast.ty) => {
+                let (rt, mask) = (self.rt, without_parens(&cast.expr));
+                let ty = self.head.ty(self.only_variable().unwrap_or(0), rt);
+                let select =
+                    quote_spanned!(cast.span()=> <#ty as #rt::Element>::select(#mask, #rt::lit(1), #rt::lit(0)));
+                *expr = Expr::Verbatim(select);
+                ValueKind::Data(self.only_variable())
             }
             value if value.is_data() => {
                 let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
@@ -99,6 +109,13 @@ impl Lowering<'_> {
                 _ => ValueKind::Static,
             },
         }
+    }
+
+    /// Whether a mask is cast to a number of the only dtype variable.
+    fn is_mask_as_number(&self, value: &Option<Certain>, ty: &syn::Type) -> bool {
+        let is_number =
+            certain::of_type(ty, self.head) == Some(Certain::Element(0)) || ty.to_token_stream().to_string() == "f64";
+        matches!(value, Some(Certain::Mask(0))) && is_number && self.only_variable() == Some(0)
     }
 
     /// `x?`.
@@ -242,6 +259,10 @@ impl Lowering<'_> {
         };
         let value = self.value(right, want.as_ref().map(std::slice::from_ref));
         if self.head.is_machine() {
+            if let (ValueKind::Float, ValueKind::Data(_)) = (left, value) {
+                let (at, place) = (right.clone(), shown(place));
+                return self.mistake(right, &at, &messages::FLOAT_PLACE, &[&shown(&at), &place]);
+            }
             return self.coerce_like(right, &self.structure(place));
         }
         let right = value;

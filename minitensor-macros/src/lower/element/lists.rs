@@ -9,7 +9,7 @@ use super::Lowering;
 use super::operand::shown;
 use crate::ast::Level;
 use crate::body::flow::SAME;
-use crate::body::methods::{LIST_METHODS, OTHER_CELL_METHODS, ROW_METHODS};
+use crate::body::methods::{LIST_METHODS, OTHER_CELL_METHODS, OTHER_METHODS, ROW_METHODS, bound_of, renamed};
 use crate::body::{Certain, Item, ValueKind, mentions};
 use crate::diag::messages;
 
@@ -73,6 +73,20 @@ impl Lowering<'_> {
             Some(help) if are_elements => self.report(&call.method, &messages::LIST_METHOD, &[&name, &help]),
             _ => false,
         }
+    }
+
+    /// Whether elements of a cell lack a method, or need another bound for it.
+    pub fn wrong_element_method(&mut self, call: &ExprMethodCall, variable: usize) -> bool {
+        let name = call.method.to_string();
+        // Those of the traits of Rust.
+        if matches!(&*name, "cmp" | "partial_cmp" | "lt" | "le" | "gt" | "ge" | "into") {
+            return false;
+        }
+        if let Some((_, help)) = OTHER_METHODS.iter().find(|(other, _)| *other == name) {
+            return self.report(&call.method, &messages::NO_METHOD, &[&name, help]);
+        }
+        let bound = bound_of(renamed(&name, call.args.len()));
+        bound.is_some_and(|bound| self.wrong_bound(&call.method, &name, bound, variable, ""))
     }
 
     /// Whether a method of rows is called on the slice of a cell body.

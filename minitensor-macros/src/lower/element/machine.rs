@@ -256,6 +256,12 @@ impl Lowering<'_> {
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();
                 let gives_same = matches!(&*name, "unwrap_or" | "or");
+                if let ValueKind::Data(Some(variable)) = receiver
+                    && self.wrong_element_method(call, variable)
+                {
+                    *expr = super::placeholder();
+                    return receiver;
+                }
                 if let (ValueKind::Data(variable), false) = (receiver, gives_same) {
                     let ours = renamed(&name, call.args.len());
                     let are_elements = DATA_METHODS.contains(&ours);

@@ -37,7 +37,7 @@ impl Lowering<'_> {
         match has {
             Certain::Mask(_) => self.report(operand, &messages::MASK_OPERAND, &[&shown, &shown]),
             Certain::Optional => self.report(operand, &messages::OPTIONAL_OPERAND, &[&shown, &shown]),
-            Certain::Index => self.report(operand, &messages::INDEX_OPERAND, &[&shown, &shown]),
+            Certain::Index => self.report(operand, &messages::INDEX_OPERAND, &[&shown, &shown, &shown]),
             Certain::Place(_) => self.report(operand, &messages::PLACE_OPERAND, &[&shown, &shown]),
             Certain::Rust("a `bool`") => self.report(operand, &messages::FLAG_OPERAND, &[&shown, &shown]),
             Certain::Rust(kind) => self.report(operand, &messages::RUST_OPERAND, &[&shown, &kind]),
@@ -117,7 +117,7 @@ impl Lowering<'_> {
     }
 
     /// An operator that the bound of the dtype variable lacks.
-    fn wrong_operator(&mut self, op: &BinOp, variable: usize) -> bool {
+    pub fn wrong_operator(&mut self, op: &BinOp, variable: usize) -> bool {
         if self.head.is_complex(variable) {
             let sign = op.to_token_stream().to_string();
             return match op {
