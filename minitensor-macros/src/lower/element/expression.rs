@@ -78,11 +78,6 @@ impl Lowering<'_> {
                 *expr = parse_quote!((#rt::truncated(#x, #limits) as #ty));
                 ValueKind::Static
             }
-            // An `f64` attribute is an element already.
-            ValueKind::Data(Some(i)) if certain::of_type(&cast.ty, self.head) == Some(Certain::Element(i)) => {
-                *expr = (*cast.expr).clone();
-                ValueKind::Data(Some(i))
-            }
             // A condition is 1 or 0.
             ValueKind::Data(_) if self.is_mask_as_number(&condition, &cast.ty) => {
                 let (rt, mask) = (self.rt, without_parens(&cast.expr));
@@ -91,6 +86,11 @@ impl Lowering<'_> {
                     quote_spanned!(cast.span()=> <#ty as #rt::Element>::select(#mask, #rt::lit(1), #rt::lit(0)));
                 *expr = Expr::Verbatim(select);
                 ValueKind::Data(self.only_variable())
+            }
+            // An `f64` attribute is an element already.
+            ValueKind::Data(Some(i)) if certain::of_type(&cast.ty, self.head) == Some(Certain::Element(i)) => {
+                *expr = (*cast.expr).clone();
+                ValueKind::Data(Some(i))
             }
             value if value.is_data() => {
                 let (ty, at) = (cast.ty.to_token_stream(), cast.clone());
