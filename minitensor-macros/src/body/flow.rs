@@ -737,8 +737,15 @@ impl<'a> Flow<'a> {
             call.args.iter().for_each(|arg| _ = self.expr(arg));
             return UNKNOWN;
         };
-        let given: Vec<Item> = call.args.iter().map(|arg| self.argument(arg, &[])).collect();
         let last = last_name(&path.path);
+        // The closure of a function of `minitensor::kernels::rows` takes the elements of the first argument.
+        let is_of_rows = path.path.segments.iter().any(|s| s.ident == "rows");
+        let mut given: Vec<Item> = vec![];
+        for arg in &call.args {
+            let each = given.first().cloned().filter(|_| is_of_rows).map(Item::items);
+            let item = self.argument(arg, each.as_slice());
+            given.push(item);
+        }
         if let Item::Closure(at) = self.found.get(&(place(path) + 1)).cloned().unwrap_or(called) {
             self.give(at, &given);
             return self.bodies.get(&at).map_or(UNKNOWN, |(_, result)| result.clone());
@@ -757,9 +764,7 @@ impl<'a> Flow<'a> {
             "swap" => UNKNOWN,
             "from_elem" => Item::list(given.get(1).cloned().unwrap_or(UNKNOWN)),
             "new" | "with_capacity" | "zeros" | "ones" => Item::list(UNKNOWN),
-            last if REDUCTIONS.contains(&last) && path.path.segments.iter().any(|s| s.ident == "rows") => {
-                first().items()
-            }
+            last if is_of_rows && REDUCTIONS.contains(&last) => first().items(),
             "f64" | "usize" => UNKNOWN,
             _ if path.path.segments.iter().any(|s| s.ident == "f64" || s.ident == "usize") => UNKNOWN,
             _ if given.iter().any(Item::has_element) => Item::Maybe,

@@ -2,7 +2,7 @@
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -61,6 +61,23 @@ const fn alignment(bytes: usize) -> usize {
     if bytes < 1024 { 16 } else { 64 }
 }
 
+thread_local! {
+    /// What new memory of the thread is filled with.
+    static FILLED: Cell<Option<u8>> = const { Cell::new(None) };
+}
+
+/// Runs a function while new memory, whose content is otherwise unspecified, is filled with a byte.
+pub(crate) fn with_filled_memory<R>(byte: u8, run: impl FnOnce() -> R) -> R {
+    struct Restored(Option<u8>);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            FILLED.set(self.0);
+        }
+    }
+    let _restored = Restored(FILLED.replace(Some(byte)));
+    run()
+}
+
 #[cold]
 fn refuse(bytes: usize) -> Error {
     Error::memory(format!("cannot allocate {} for a tensor", counted(bytes, "byte")))
@@ -82,6 +99,15 @@ impl Buffer {
 
     /// Memory of the CPU, with unspecified content.
     pub fn uninit_cpu(bytes: usize) -> Result<Buffer> {
+        let buffer = Buffer::unfilled(bytes)?;
+        if let Some(byte) = FILLED.get() {
+            // SAFETY: the buffer has these bytes, and is not shared yet.
+            unsafe { buffer.data().write_bytes(byte, bytes) };
+        }
+        Ok(buffer)
+    }
+
+    fn unfilled(bytes: usize) -> Result<Buffer> {
         if bytes <= SMALL {
             return Ok(Buffer::small(bytes, MaybeUninit::uninit()));
         }

@@ -21,6 +21,7 @@ mod view;
 use std::sync::{Arc, OnceLock, Weak};
 
 pub use buffer::Buffer;
+pub(crate) use buffer::with_filled_memory;
 pub use cache::{empty as empty_cache, kept_bytes};
 pub use convert::cast_is_lossless;
 pub(crate) use convert::copy_elements;

@@ -8,7 +8,7 @@ use crate::dtype::{DType, Kind};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::op::{OpRef, Role, ShapeRule};
 use crate::random::manual_seed;
-use crate::tensor::{Device, Shape, Tensor};
+use crate::tensor::{Device, Shape, Tensor, with_filled_memory};
 
 pub(super) fn fail<T>(message: String) -> Result<T> {
     Err(Error::runtime(message))
@@ -72,6 +72,13 @@ pub fn inputs_are_left_alone(op: &OpRef, sample: &Sample) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The body must write every element of its outputs: their memory is not empty before.
+pub fn outputs_are_written(op: &OpRef, sample: &Sample) -> Result<()> {
+    let with = |byte| with_filled_memory(byte, || results(op, &sample.copied()?));
+    let what = "the body does not write all elements of an output, which keeps what its memory held before";
+    compare(&with(0x00)?, &with(0xff)?, 0.0, what)
 }
 
 /// The same call must return the same bits, on any number of threads.

@@ -66,6 +66,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("arguments", attributes::wrong_arguments_are_refused),
     ("inference", layouts::inferred_is_real),
     ("purity", layouts::inputs_are_left_alone),
+    ("outputs", layouts::outputs_are_written),
     ("determinism", layouts::twice_is_the_same),
     ("requires_grad", gradients::history_is_the_frameworks),
     ("dtypes", layouts::dtypes_agree),

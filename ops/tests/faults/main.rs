@@ -6,6 +6,7 @@
 mod detached;
 mod nan;
 mod sizes;
+mod unwritten;
 
 use minitensor::attr::{Attr, AttrKind, FromAttr};
 use minitensor::op::{Arg, dispatch};
