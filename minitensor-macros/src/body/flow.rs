@@ -3,123 +3,20 @@
 //! The body is read as often as something new is found. A variable, a parameter of a closure or a field of a struct is an element if an element
 //! is assigned to it. So the number that it begins with is one, too.
 
+mod calls;
+pub mod tables;
+
 use std::collections::HashMap;
 
 use quote::ToTokens;
-use syn::{
-    Block, Expr, ExprCall, ExprClosure, ExprField, ExprMethodCall, ExprUnary, Lit, Member, Pat, PatIdent, Stmt, Type,
-    UnOp,
-};
+use syn::{Block, Expr, ExprField, ExprUnary, Lit, Member, Pat, PatIdent, Stmt, Type, UnOp};
 
-use super::methods::{renamed, returns_element};
 use super::{Head, Item, UNKNOWN, ValueKind, is_compound};
 use crate::ast::{spelling, text};
 use crate::dtype::{DType, DTypeSet};
 use crate::parse::wrapped;
+use tables::{ONE, SAME, is_in};
 
-/// Methods that keep the items of a list, or return one that has them.
-pub const SAME: &[&str] = &[
-    "iter",
-    "iter_mut",
-    "into_iter",
-    "rev",
-    "skip",
-    "take",
-    "step_by",
-    "copied",
-    "cloned",
-    "by_ref",
-    "to_vec",
-    "to_owned",
-    "view",
-    "view_mut",
-    "row",
-    "row_mut",
-    "column",
-    "column_mut",
-    "slice",
-    "slice_mut",
-    "filter",
-    "skip_while",
-    "take_while",
-    "chain",
-    "cycle",
-    "peekable",
-    "clone",
-    "collect",
-    "as_slice",
-    "as_mut_slice",
-    "as_ref",
-    "as_mut",
-    "unwrap",
-    "expect",
-    "unwrap_or",
-    "unwrap_or_default",
-    "unwrap_or_else",
-    "drain",
-    "split_off",
-    "to_vec",
-    "inspect",
-    "ok",
-    "ok_or",
-    "into_owned",
-    "reborrow",
-    "t",
-    "reversed_axes",
-    "or",
-    "fuse",
-];
-/// Those that return one item.
-const ONE: &[&str] = &[
-    "first",
-    "last",
-    "get",
-    "get_mut",
-    "first_mut",
-    "last_mut",
-    "next",
-    "next_back",
-    "nth",
-    "reduce",
-    "max_by",
-    "min_by",
-    "find",
-    "pop",
-    "pop_front",
-    "pop_back",
-    "front",
-    "back",
-    "remove",
-    "swap_remove",
-    "peek",
-    "max_by_key",
-    "min_by_key",
-];
-/// Those whose items are lists.
-const PARTS: &[&str] = &[
-    "windows",
-    "chunks",
-    "chunks_mut",
-    "chunks_exact",
-    "chunks_exact_mut",
-    "rows",
-    "rows_mut",
-    "columns",
-    "columns_mut",
-    "outer_iter",
-    "outer_iter_mut",
-    "array_windows",
-    "split",
-];
-/// Those that write their last argument to a list.
-pub const WRITES: &[&str] = &["push", "push_back", "push_front", "insert", "resize", "fill"];
-/// Methods of slices and views that return an integer.
-pub const SIZES: &[&str] = &["len", "nrows", "ncols", "len_of", "count"];
-/// Methods of integers that return an integer.
-pub const OF_INTEGERS: &[&str] =
-    &["min", "max", "clamp", "pow", "abs_diff", "div_ceil", "isqrt", "saturating_add", "saturating_sub", "rem_euclid"];
-/// Functions of `minitensor::kernels::rows` that return an element.
-pub const REDUCTIONS: &[&str] = &["sum", "sum_map", "prod", "dot"];
 /// The most times that the body is read.
 const MOST: usize = 12;
 
@@ -130,6 +27,7 @@ fn place<N>(node: &N) -> Place {
     std::ptr::from_ref(node) as usize
 }
 
+/// What the values of a body are.
 pub struct Flow<'a> {
     head: &'a Head,
     /// What each expression is.
@@ -142,8 +40,6 @@ pub struct Flow<'a> {
     structs: HashMap<String, HashMap<String, Item>>,
     scopes: Vec<HashMap<String, Place>>,
     params: HashMap<String, Item>,
-    /// The closures that names are bound to.
-    closures: HashMap<Place, Place>,
     /// The patterns of the parameters of a closure, and its body.
     bodies: HashMap<Place, (Vec<Item>, Item)>,
     /// The values that the loops around the current expression end with.
@@ -165,7 +61,6 @@ impl<'a> Flow<'a> {
             structs: HashMap::new(),
             scopes: vec![],
             params,
-            closures: HashMap::new(),
             bodies: HashMap::new(),
             breaks: vec![],
             has_changed: true,
@@ -208,10 +103,7 @@ impl<'a> Flow<'a> {
 
     /// What a closure takes, and what it returns.
     pub fn closure(&self, called: &Expr) -> Option<&(Vec<Item>, Item)> {
-        let Expr::Path(path) = called else { return None };
-        let at = self.found.get(&(place(path) + 1))?;
-        let Item::Closure(body) = at else { return None };
-        self.bodies.get(body)
+        if let Item::Closure(at) = self.item(called) { self.bodies.get(&at) } else { None }
     }
 
     fn data(&self) -> Item {
@@ -320,8 +212,8 @@ impl<'a> Flow<'a> {
                     self.write(part, item.clone().part(k));
                 }
             }
-            Expr::MethodCall(call) if SAME.contains(&&*call.method.to_string()) => self.write(&call.receiver, item),
-            Expr::MethodCall(call) if ONE.contains(&&*call.method.to_string()) => {
+            Expr::MethodCall(call) if is_in(SAME, &call.method.to_string()) => self.write(&call.receiver, item),
+            Expr::MethodCall(call) if is_in(ONE, &call.method.to_string()) => {
                 self.write(&call.receiver, Item::list(item));
             }
             _ => {}
@@ -380,11 +272,6 @@ impl<'a> Flow<'a> {
                         }
                         self.expr(&init.expr)
                     });
-                    if let (Some(init), Pat::Ident(name)) = (&local.init, &local.pat)
-                        && let Expr::Closure(closure) = &*init.expr
-                    {
-                        self.closures.insert(place(name), place(closure));
-                    }
                     self.bind(&local.pat, item);
                 }
                 Stmt::Expr(expr, semi) => {
@@ -560,241 +447,19 @@ impl<'a> Flow<'a> {
                 None if path.path.segments.iter().any(|s| s.ident == "f64" || s.ident == "f32") => {
                     Item::One(ValueKind::Float)
                 }
-                None if is_constant(&last_name(&path.path)) => Item::Number,
+                None if is_constant(&last_name(&path.path)) => Item::Constant,
                 None => UNKNOWN,
             };
         };
         match self.lookup(&name) {
-            Some(at) => {
-                if let Some(closure) = self.closures.get(&at) {
-                    self.found.insert(place(path) + 1, Item::Closure(*closure));
-                }
-                self.names.get(&at).cloned().unwrap_or(UNKNOWN)
-            }
+            Some(at) => self.names.get(&at).cloned().unwrap_or(UNKNOWN),
             None => match self.params.get(&name) {
                 Some(item) => item.clone(),
-                None if is_constant(&name) => Item::Number,
+                None if is_constant(&name) => Item::Constant,
                 None => UNKNOWN,
             },
         }
     }
-
-    /// Runs a closure. `given` are its arguments, as far as they are known.
-    fn call_closure(&mut self, closure: &ExprClosure, given: &[Item]) -> Item {
-        self.scopes.push(HashMap::new());
-        for (k, pattern) in closure.inputs.iter().enumerate() {
-            let known = self.bodies.get(&place(closure)).and_then(|(params, _)| params.get(k)).cloned();
-            let item = given.get(k).cloned().or(known).unwrap_or(UNKNOWN);
-            self.bind(pattern, item);
-        }
-        let around = std::mem::take(&mut self.breaks);
-        let result = self.expr(&closure.body);
-        self.breaks = around;
-        self.scopes.pop();
-        let params = closure.inputs.iter().map(|pattern| self.pattern(pattern)).collect();
-        self.bodies.insert(place(closure), (params, result.clone()));
-        result
-    }
-
-    /// An argument that may be a closure.
-    fn argument(&mut self, arg: &Expr, given: &[Item]) -> Item {
-        match arg {
-            Expr::Closure(closure) => {
-                let result = self.call_closure(closure, given);
-                self.found.insert(place(arg), Item::Closure(place(closure)));
-                result
-            }
-            arg => match self.expr(arg) {
-                Item::Closure(at) => {
-                    self.give(at, given);
-                    self.bodies.get(&at).map_or(UNKNOWN, |(_, result)| result.clone())
-                }
-                item => item,
-            },
-        }
-    }
-
-    /// Adds what the arguments of a closure are, for the next time that it is read.
-    fn give(&mut self, closure: Place, given: &[Item]) {
-        let Some((params, _)) = self.bodies.get_mut(&closure) else { return };
-        for (param, item) in params.iter_mut().zip(given) {
-            let joined = param.clone().join(item.clone());
-            if joined != *param {
-                *param = joined;
-                self.has_changed = true;
-            }
-        }
-    }
-
-    fn method(&mut self, call: &ExprMethodCall) -> Item {
-        let receiver = self.expr(&call.receiver);
-        let name = call.method.to_string();
-        let args: Vec<&Expr> = call.args.iter().collect();
-        let each = receiver.clone().items();
-        if let Item::One(ValueKind::Data(_) | ValueKind::Float) = receiver
-            && !SAME.contains(&&*name)
-        {
-            let given = args.iter().map(|arg| self.expr(arg)).fold(receiver, Item::arithmetic);
-            return match returns_element(renamed(&name, args.len())) {
-                true => given,
-                false => UNKNOWN,
-            };
-        }
-        if receiver == Item::Maybe
-            && returns_element(renamed(&name, args.len()))
-            && args.is_empty()
-            && is_of_floats(&name)
-        {
-            return self.data();
-        }
-        if let (Item::Number, true) = (&receiver, OF_INTEGERS.contains(&&*name)) {
-            args.iter().for_each(|arg| _ = self.expr(arg));
-            return Item::Number;
-        }
-        let typed = call.turbofish.as_ref().and_then(|t| match t.args.first() {
-            Some(syn::GenericArgument::Type(ty)) => Some(self.of_type(ty)),
-            _ => None,
-        });
-        match (&*name, &args[..]) {
-            ("fold" | "try_fold", [first, step]) => {
-                let first = self.expr(first);
-                let known = match step {
-                    Expr::Closure(closure) => match closure.inputs.first() {
-                        Some(pattern) => self.pattern(pattern),
-                        None => UNKNOWN,
-                    },
-                    _ => UNKNOWN,
-                };
-                let begun = first.join(known);
-                let next = self.argument(step, &[begun.clone(), each]);
-                let total = begun.join(next);
-                if let Expr::Closure(closure) = step {
-                    self.scopes.push(HashMap::new());
-                    closure.inputs.first().into_iter().for_each(|pattern| self.bind(pattern, total.clone()));
-                    self.scopes.pop();
-                }
-                total
-            }
-            ("scan", [first, step]) => {
-                let first = self.expr(first);
-                Item::list(self.argument(step, &[first, each]))
-            }
-            ("map" | "flat_map" | "filter_map" | "map_while", [step]) => {
-                let (item, is_one) = if matches!(receiver, Item::List(_)) { (each, false) } else { (receiver, true) };
-                let result = self.argument(step, &[item]);
-                let result = if name == "flat_map" { result.items() } else { result };
-                if is_one { result } else { Item::list(result) }
-            }
-            ("reduce", [step]) => {
-                self.argument(step, &[each.clone(), each.clone()]);
-                each
-            }
-            ("sum" | "product", []) => typed.filter(|t| *t != UNKNOWN).unwrap_or(each),
-            ("enumerate", []) => Item::list(Item::Tuple(vec![Item::Number, each])),
-            ("indexed_iter" | "indexed_iter_mut", []) => Item::list(Item::Tuple(vec![UNKNOWN, each])),
-            ("zip", [other]) => {
-                let other = self.expr(other).items();
-                Item::list(Item::Tuple(vec![each, other]))
-            }
-            ("split_first" | "split_last", []) => Item::Tuple(vec![each, receiver]),
-            ("split_at" | "split_at_mut", [at]) => {
-                self.expr(at);
-                Item::Tuple(vec![receiver.clone(), receiver])
-            }
-            ("dim", []) => Item::Number,
-            ("shape", []) => Item::list(Item::Number),
-            (name, _) => {
-                let given: &[Item] = match name {
-                    "sort_by" | "max_by" | "min_by" | "for_each" | "filter" | "position" | "any" | "all" | "retain"
-                    | "skip_while" | "take_while" | "find" | "sort_by_key" | "max_by_key" | "min_by_key"
-                    | "inspect" | "partition_point" => &[each.clone(), each.clone()],
-                    _ => &[],
-                };
-                let last = args.iter().map(|arg| self.argument(arg, given)).last();
-                match name {
-                    name if WRITES.contains(&name) => {
-                        self.write(&call.receiver, Item::list(last.unwrap_or(UNKNOWN)));
-                        UNKNOWN
-                    }
-                    "extend" | "extend_from_slice" | "append" => {
-                        self.write(&call.receiver, last.unwrap_or(UNKNOWN));
-                        UNKNOWN
-                    }
-                    "unwrap_or" | "or" | "chain" => receiver.join(last.unwrap_or(UNKNOWN)),
-                    name if SIZES.contains(&name) => Item::Number,
-                    name if SAME.contains(&name) => receiver,
-                    name if ONE.contains(&name) => each,
-                    name if PARTS.contains(&name) => Item::list(receiver),
-                    _ => UNKNOWN,
-                }
-            }
-        }
-    }
-
-    fn call(&mut self, call: &ExprCall) -> Item {
-        let called = self.expr(&call.func);
-        let Expr::Path(path) = &*call.func else {
-            call.args.iter().for_each(|arg| _ = self.expr(arg));
-            return UNKNOWN;
-        };
-        let last = last_name(&path.path);
-        // The closure of a function of `minitensor::kernels::rows` takes the elements of the first argument.
-        let is_of_rows = path.path.segments.iter().any(|s| s.ident == "rows");
-        let mut given: Vec<Item> = vec![];
-        for arg in &call.args {
-            let each = given.first().cloned().filter(|_| is_of_rows).map(Item::items);
-            let item = self.argument(arg, each.as_slice());
-            given.push(item);
-        }
-        if let Item::Closure(at) = self.found.get(&(place(path) + 1)).cloned().unwrap_or(called) {
-            self.give(at, &given);
-            return self.bodies.get(&at).map_or(UNKNOWN, |(_, result)| result.clone());
-        }
-        let first = || given.first().cloned().unwrap_or(UNKNOWN);
-        if let Some(i) = self.head.generics.iter().position(|g| path.path.segments[0].ident == g.ident) {
-            return if last == "from" || returns_element(&last) {
-                Item::One(ValueKind::Data(Some(i)))
-            } else {
-                UNKNOWN
-            };
-        }
-        match &*last {
-            "Some" | "Ok" | "vec_of" | "replace" | "take" | "Box" => first(),
-            "vec_repeat" => Item::list(first()),
-            "swap" => UNKNOWN,
-            "from_elem" => Item::list(given.get(1).cloned().unwrap_or(UNKNOWN)),
-            "new" | "with_capacity" | "zeros" | "ones" => Item::list(UNKNOWN),
-            last if is_of_rows && REDUCTIONS.contains(&last) => first().items(),
-            "f64" | "usize" => UNKNOWN,
-            _ if path.path.segments.iter().any(|s| s.ident == "f64" || s.ident == "usize") => UNKNOWN,
-            _ if given.iter().any(Item::has_element) => Item::Maybe,
-            _ => UNKNOWN,
-        }
-    }
-}
-
-/// Whether only floats have a method.
-fn is_of_floats(name: &str) -> bool {
-    matches!(
-        name,
-        "sqrt"
-            | "exp"
-            | "ln"
-            | "sin"
-            | "cos"
-            | "tan"
-            | "tanh"
-            | "recip"
-            | "exp_m1"
-            | "ln_1p"
-            | "floor"
-            | "ceil"
-            | "round"
-            | "log"
-            | "atan"
-            | "asin"
-            | "acos"
-    )
 }
 
 /// `rest @ ..`

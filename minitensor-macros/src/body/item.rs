@@ -6,8 +6,10 @@ use super::ValueKind;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     One(ValueKind),
-    /// An integer of Rust, or a constant.
+    /// An integer of Rust.
     Number,
+    /// A constant, or an item of one: a number of Rust of a type that is not known.
+    Constant,
     /// The result of a function that is not known, called with elements. Beside a float, it is an element.
     Maybe,
     Tuple(Vec<Item>),
@@ -38,6 +40,11 @@ impl Item {
         }
     }
 
+    /// Whether it is a number of Rust that becomes an element beside one.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Item::Number | Item::Constant)
+    }
+
     /// The kind of the value.
     pub fn kind(&self) -> ValueKind {
         match self {
@@ -55,8 +62,7 @@ impl Item {
     pub fn items(self) -> Item {
         match self {
             Item::List(of) => *of,
-            Item::Number => Item::Number,
-            Item::Maybe => Item::Maybe,
+            number @ (Item::Number | Item::Constant | Item::Maybe) => number,
             _ => UNKNOWN,
         }
     }
@@ -65,8 +71,7 @@ impl Item {
     pub fn part(self, at: usize) -> Item {
         match self {
             Item::Tuple(parts) => parts.into_iter().nth(at).unwrap_or(UNKNOWN),
-            Item::Number => Item::Number,
-            Item::Maybe => Item::Maybe,
+            number @ (Item::Number | Item::Constant | Item::Maybe) => number,
             _ => UNKNOWN,
         }
     }
@@ -110,7 +115,10 @@ impl Item {
             (Item::Tuple(parts), Item::Maybe) | (Item::Maybe, Item::Tuple(parts)) => {
                 Item::Tuple(parts.into_iter().map(|part| part.join(Item::Maybe)).collect())
             }
-            (Item::One(Float), Item::Number) | (Item::Number, Item::One(Float)) => Item::One(Float),
+            (Item::One(Float), Item::Number | Item::Constant) | (Item::Number | Item::Constant, Item::One(Float)) => {
+                Item::One(Float)
+            }
+            (Item::Number, Item::Constant) | (Item::Constant, Item::Number) => Item::Constant,
             (first, _) => first,
         }
     }
@@ -123,9 +131,10 @@ impl Item {
             (data @ Item::One(Data(_)), _) | (_, data @ Item::One(Data(_))) => data,
             (Item::Maybe, Item::One(Float)) | (Item::One(Float), Item::Maybe) => Item::One(Data(None)),
             (Item::Maybe, _) | (_, Item::Maybe) => Item::Maybe,
-            (Item::One(Float), Item::One(Float | Static) | Item::Number) => Item::One(Float),
-            (Item::One(Static) | Item::Number, Item::One(Float)) => Item::One(Float),
+            (Item::One(Float), Item::One(Float | Static) | Item::Number | Item::Constant) => Item::One(Float),
+            (Item::One(Static) | Item::Number | Item::Constant, Item::One(Float)) => Item::One(Float),
             (Item::Number, Item::Number) => Item::Number,
+            (Item::Number | Item::Constant, Item::Number | Item::Constant) => Item::Constant,
             _ => UNKNOWN,
         }
     }

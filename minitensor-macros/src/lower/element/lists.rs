@@ -8,7 +8,7 @@ use super::Lowering;
 
 use super::operand::shown;
 use crate::ast::Level;
-use crate::body::flow::SAME;
+use crate::body::flow::tables::{SAME, is_in};
 use crate::body::methods::{LIST_METHODS, OTHER_CELL_METHODS, OTHER_METHODS, ROW_METHODS, bound_of, renamed};
 use crate::body::{Certain, Item, ValueKind, mentions};
 use crate::diag::messages;
@@ -48,7 +48,7 @@ impl Lowering<'_> {
             Expr::Paren(inner) => self.has_numbers(&inner.expr),
             Expr::Reference(inner) => self.has_numbers(&inner.expr),
             Expr::MethodCall(call) => {
-                let keeps = call.method == "enumerate" || SAME.contains(&&*call.method.to_string());
+                let keeps = call.method == "enumerate" || is_in(SAME, &call.method.to_string());
                 keeps && self.has_numbers(&call.receiver)
             }
             Expr::Path(_) => self.certain(items) == Some(Certain::Rust("a list")),

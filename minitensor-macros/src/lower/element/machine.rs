@@ -9,7 +9,8 @@ use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Member, Pat,
 
 use super::{Lowering, is_literal, without_parens};
 use crate::ast::text;
-use crate::body::flow::{OF_INTEGERS, SIZES, WRITES, is_constant, is_integer};
+use crate::body::flow::tables::{OF_INTEGERS, SIZES, WRITES, is_in};
+use crate::body::flow::{is_constant, is_integer};
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
 use crate::body::{Certain, Item, UNKNOWN, ValueKind};
 
@@ -80,7 +81,7 @@ impl Lowering<'_> {
         for name in names.0 {
             let item = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.name(name));
             self.scopes.bind(&name.ident, item.kind());
-            if item == Item::Number {
+            if item.is_number() {
                 self.scopes.know(&name.ident, Some(Certain::NUMBER));
             }
         }
@@ -134,7 +135,7 @@ impl Lowering<'_> {
             (expr, Item::One(ValueKind::Data(variable))) => {
                 let value = match self.structure(expr) {
                     Item::One(ValueKind::Float) => ValueKind::Float,
-                    Item::Number => ValueKind::Static,
+                    item if item.is_number() => ValueKind::Static,
                     _ => return,
                 };
                 self.coerce_beside(expr, value, *variable, true);
@@ -176,7 +177,7 @@ impl Lowering<'_> {
     /// A number without a suffix, which the compiler does not know the type of, a constant, which cannot have a generic type, or an
     /// integer of Rust.
     pub fn is_number(&self, expr: &Expr) -> bool {
-        if self.structure(expr) == Item::Number && !matches!(expr, Expr::Lit(_)) {
+        if self.structure(expr).is_number() && !matches!(expr, Expr::Lit(_)) {
             return true;
         }
         match expr {
@@ -184,9 +185,9 @@ impl Lowering<'_> {
                 Some(local) => local.certain == Some(Certain::NUMBER),
                 None => path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string())),
             },
-            Expr::MethodCall(call) if call.args.is_empty() && SIZES.iter().any(|name| call.method == name) => true,
+            Expr::MethodCall(call) if call.args.is_empty() && is_in(SIZES, &call.method.to_string()) => true,
             Expr::MethodCall(call) => {
-                OF_INTEGERS.iter().any(|name| call.method == name)
+                is_in(OF_INTEGERS, &call.method.to_string())
                     && !matches!(*call.receiver, Expr::Lit(_))
                     && self.is_number(&call.receiver)
                     && call.args.iter().all(|arg| self.is_number(arg))
@@ -224,12 +225,7 @@ impl Lowering<'_> {
     /// Converts the integer beside a float, which Rust does not.
     pub fn level_numbers(&self, left: &mut Expr, right: &mut Expr) {
         let is_float = |expr: &Expr| self.structure(expr) == Item::One(ValueKind::Float);
-        let is_integer = |expr: &Expr| {
-            self.structure(expr) == Item::Number
-                && !matches!(expr, Expr::Path(path) if {
-                    path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string()))
-                })
-        };
+        let is_integer = |expr: &Expr| self.structure(expr) == Item::Number;
         let integer = match (is_float(left), is_float(right)) {
             (true, false) if is_integer(right) => right,
             (false, true) if is_integer(left) => left,
@@ -291,7 +287,7 @@ impl Lowering<'_> {
                 };
                 let written = match () {
                     () if total.is_some() || gives_same => call.args.first_mut(),
-                    () if WRITES.contains(&&*name) => call.args.last_mut(),
+                    () if is_in(WRITES, &name) => call.args.last_mut(),
                     () => None,
                 };
                 written.into_iter().for_each(|arg| self.coerce_like(arg, &holds));
