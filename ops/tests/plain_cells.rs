@@ -245,6 +245,29 @@ bodies! {
         let at = y.iter().position(|v| *v > 0.5).unwrap_or(0);
         weights.iter().rev().fold(0.0, |s, c| s * y[at] + c) + y[k] * sum + total
     }
+    swapped(x, y) {
+        let n = x.len();
+        let mut before = vec![0.0; n];
+        let mut now = vec![0.0; n];
+        for &v in y {
+            for j in 1..n {
+                now[j] = before[j - 1] + v * x[j];
+            }
+            std::mem::swap(&mut before, &mut now);
+        }
+        before[n - 1] - std::mem::replace(&mut now[1], 0.5)
+    }
+    counted(x, y) {
+        let positive = x.iter().fold(0.0, |c, v| if *v > 0.0 { c + 1.0 } else { c });
+        let mut copies = [0.0; 3];
+        copies.copy_from_slice(&y[..3]);
+        positive * copies[0] / 2.0
+    }
+    largest(x, y) {
+        let mut all: Vec<(T, usize)> = x.iter().copied().zip(0..).collect();
+        all.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap());
+        all.iter().take(2).map(|(v, _)| v).sum::<T>() * 0.5 * y[all[0].1]
+    }
     early(x, y) {
         if x[0] > 100.0 {
             return 0.0;
@@ -257,6 +280,34 @@ bodies! {
         }
         c * y[0]
     }
+}
+
+/// The sum of the elements with optional weights, times an optional number, and the sums of the rows of a matrix.
+#[custom_op(
+    name = "plain_cells::weighed",
+    shape = (a: [.., m, n], weight: [.., n], times: [..]) -> [..] where m > 0, n > 0,
+)]
+fn weighed<T: Float>(a: ArrayView2<T>, weight: Option<&[T]>, times: Option<&T>) -> T {
+    let mut total = a.row(0).sum() * 0.5;
+    for row in a.rows() {
+        for (j, v) in row.iter().enumerate() {
+            let w = match weight {
+                Some(weight) => weight[j],
+                None => 1.0,
+            };
+            total += v * w;
+        }
+    }
+    total * times.copied().unwrap_or(2.0) + times.map_or(0.0, |t| t * 3.0)
+}
+
+#[test]
+fn optional_inputs_are_elements() -> Result<()> {
+    let a = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2])?;
+    let (weight, times) = (Tensor::from_vec(vec![0.5, 2.0], [2])?, Tensor::from_vec(vec![4.0], [])?);
+    assert_eq!(weighed::call(&a, None, None)?.to_vec::<f64>()?, [(1.5 + 10.0) * 2.0]);
+    assert_eq!(weighed::call(&a, Some(&weight), Some(&times))?.to_vec::<f64>()?, [(1.5 + 14.0) * 4.0 + 12.0]);
+    opcheck(&weighed::op(), &[]).into_result()
 }
 
 /// The mean and the sum of squares, where the largest element is, and whether it is positive.

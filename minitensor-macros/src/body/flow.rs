@@ -171,8 +171,7 @@ impl<'a> Flow<'a> {
             Pat::Struct(fields) => {
                 let of = last_name(&fields.path);
                 for field in &fields.fields {
-                    let item =
-                        if let Member::Named(name) = &field.member { self.field(&of, &text(name)) } else { UNKNOWN };
+                    let item = self.field(&of, &name_of(&field.member));
                     self.bind(&field.pat, item);
                 }
             }
@@ -197,16 +196,15 @@ impl<'a> Flow<'a> {
             Expr::Reference(inner) => self.write(&inner.expr, item),
             Expr::Unary(inner) => self.write(&inner.expr, item),
             Expr::Index(inner) => self.write(&inner.expr, Item::list(item)),
-            Expr::Field(ExprField { base, member: Member::Unnamed(at), .. }) => {
-                let mut parts = vec![UNKNOWN; at.index as usize];
-                parts.push(item);
-                self.write(base, Item::Tuple(parts));
-            }
-            Expr::Field(ExprField { base, member: Member::Named(name), .. }) => {
-                if let Item::Struct(of) = self.item(base) {
-                    self.write_field(&of, &text(name), item);
+            Expr::Field(ExprField { base, member, .. }) => match (self.item(base), member) {
+                (Item::Struct(of), member) => self.write_field(&of, &name_of(member), item),
+                (_, Member::Unnamed(at)) => {
+                    let mut parts = vec![UNKNOWN; at.index as usize];
+                    parts.push(item);
+                    self.write(base, Item::Tuple(parts));
                 }
-            }
+                _ => {}
+            },
             Expr::Tuple(tuple) => {
                 for (k, part) in tuple.elems.iter().enumerate() {
                     self.write(part, item.clone().part(k));
@@ -330,18 +328,16 @@ impl<'a> Flow<'a> {
                 let list = self.expr(&inner.expr);
                 if matches!(&*inner.index, Expr::Range(_)) { list } else { list.items() }
             }
-            Expr::Field(ExprField { base, member: Member::Unnamed(at), .. }) => self.expr(base).part(at.index as usize),
-            Expr::Field(ExprField { base, member: Member::Named(name), .. }) => match self.expr(base) {
-                Item::Struct(of) => self.field(&of, &text(name)),
+            Expr::Field(ExprField { base, member, .. }) => match (self.expr(base), member) {
+                (Item::Struct(of), member) => self.field(&of, &name_of(member)),
+                (base, Member::Unnamed(at)) => base.part(at.index as usize),
                 _ => UNKNOWN,
             },
             Expr::Struct(fields) => {
                 let of = last_name(&fields.path);
                 for field in &fields.fields {
                     let item = self.expr(&field.expr);
-                    if let Member::Named(name) = &field.member {
-                        self.write_field(&of, &text(name), item);
-                    }
+                    self.write_field(&of, &name_of(&field.member), item);
                 }
                 fields.rest.iter().for_each(|rest| _ = self.expr(rest));
                 Item::Struct(of)
@@ -460,6 +456,23 @@ impl<'a> Flow<'a> {
             },
         }
     }
+}
+
+/// The name of a field, or its position.
+pub fn name_of(member: &Member) -> String {
+    match member {
+        Member::Named(name) => text(name),
+        Member::Unnamed(at) => at.index.to_string(),
+    }
+}
+
+/// Whether a function makes a struct without names of fields, such as `Point(x, y)`.
+pub fn makes_struct(path: &syn::Path) -> bool {
+    let is_other = |name: &str| matches!(name, "Some" | "Ok" | "Err" | "Box");
+    path.get_ident().is_some_and(|name| {
+        let name = name.to_string();
+        name.starts_with(char::is_uppercase) && !is_other(&name)
+    })
 }
 
 /// `rest @ ..`

@@ -235,7 +235,7 @@ fn of_core(elem: Elem, core: Core, arity: Arity) -> ValueKind {
     match (elem, core, arity) {
         (Elem::Generic(i), Core::Scalar, Arity::Optional) => ValueKind::Option(Some(i)),
         (Elem::Generic(i), Core::Scalar, _) => ValueKind::Data(Some(i)),
-        (Elem::Generic(i), Core::Slice | Core::View(_), Arity::One) => ValueKind::Many(Some(i)),
+        (Elem::Generic(i), Core::Slice | Core::View(_), _) => ValueKind::Many(Some(i)),
         _ => ValueKind::Static,
     }
 }

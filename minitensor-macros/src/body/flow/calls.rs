@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use syn::{Expr, ExprCall, ExprClosure, ExprMethodCall, GenericArgument};
 
 use super::tables::{OF_FLOATS, OF_INTEGERS, ONE, PARTS, REDUCTIONS, SAME, SIZES, TAKES_ITEMS, WRITES, is_in};
-use super::{Flow, Place, last_name, place};
+use super::{Flow, Place, last_name, makes_struct, place};
 use crate::body::methods::{renamed, returns_element};
 use crate::body::{Item, UNKNOWN, ValueKind};
 
@@ -64,6 +64,8 @@ impl Flow<'_> {
         let each = receiver.clone().items();
         if let Item::One(ValueKind::Data(_) | ValueKind::Float) = receiver
             && !is_in(SAME, &name)
+            // That of an optional element is called with a closure.
+            && !args.iter().any(|arg| matches!(arg, Expr::Closure(_)))
         {
             let given = args.iter().map(|arg| self.expr(arg)).fold(receiver, Item::arithmetic);
             return match returns_element(renamed(&name, args.len())) {
@@ -116,6 +118,10 @@ impl Flow<'_> {
                 let result = if name == "flat_map" { result.items() } else { result };
                 if is_one { result } else { Item::list(result) }
             }
+            ("map_or", [first, step]) => {
+                let first = self.expr(first);
+                self.argument(step, &[receiver]).join(first)
+            }
             ("reduce", [step]) => {
                 self.argument(step, &[each.clone(), each.clone()]);
                 each
@@ -143,7 +149,8 @@ impl Flow<'_> {
                         self.write(&call.receiver, Item::list(last.unwrap_or(UNKNOWN)));
                         UNKNOWN
                     }
-                    "extend" | "extend_from_slice" | "append" => {
+                    "extend" | "extend_from_slice" | "append" | "copy_from_slice" | "clone_from_slice"
+                    | "clone_from" | "assign" => {
                         self.write(&call.receiver, last.unwrap_or(UNKNOWN));
                         UNKNOWN
                     }
@@ -185,10 +192,22 @@ impl Flow<'_> {
                 UNKNOWN
             };
         }
+        if makes_struct(&path.path) {
+            for (k, item) in given.into_iter().enumerate() {
+                self.write_field(&last, &k.to_string(), item);
+            }
+            return Item::Struct(last);
+        }
+        // Both places hold both values.
+        if let ("swap" | "replace", [a, b]) = (&*last, &call.args.iter().collect::<Vec<_>>()[..]) {
+            let (first, second) = (given[0].clone(), given[1].clone());
+            self.write(a, second);
+            self.write(b, first.clone());
+            return if last == "replace" { first } else { UNKNOWN };
+        }
         match &*last {
-            "Some" | "Ok" | "vec_of" | "replace" | "take" | "Box" => first(),
+            "Some" | "Ok" | "vec_of" | "take" | "Box" => first(),
             "vec_repeat" => Item::list(first()),
-            "swap" => UNKNOWN,
             "from_elem" => Item::list(given.get(1).cloned().unwrap_or(UNKNOWN)),
             "new" | "with_capacity" | "zeros" | "ones" => Item::list(UNKNOWN),
             last if is_of_rows && is_in(REDUCTIONS, last) => first().items(),

@@ -16,6 +16,8 @@ pub const ONE: &str = "first last get get_mut first_mut last_mut next next_back 
 /// Those whose items are lists.
 pub const PARTS: &str = "windows chunks chunks_mut chunks_exact chunks_exact_mut rows rows_mut columns columns_mut outer_iter \
     outer_iter_mut array_windows split";
+/// Those that return a view or an array of ndarray, or a slice.
+pub const VIEWS: &str = "row row_mut column column_mut slice slice_mut view view_mut t to_owned reversed_axes";
 /// Those that write their last argument to a list.
 pub const WRITES: &str = "push push_back push_front insert resize fill";
 /// Those whose closure takes items.

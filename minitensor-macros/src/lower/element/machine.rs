@@ -5,12 +5,12 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Member, Pat, PatIdent, parse_quote};
+use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Pat, PatIdent, parse_quote};
 
 use super::{Lowering, is_literal, without_parens};
 use crate::ast::text;
-use crate::body::flow::tables::{OF_INTEGERS, SIZES, WRITES, is_in};
-use crate::body::flow::{is_constant, is_integer};
+use crate::body::flow::tables::{OF_INTEGERS, SIZES, VIEWS, WRITES, is_in};
+use crate::body::flow::{is_constant, is_integer, makes_struct, name_of};
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
 use crate::body::{Certain, Item, UNKNOWN, ValueKind};
 
@@ -156,13 +156,11 @@ impl Lowering<'_> {
         let of = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
         for field in fields {
             self.value(&mut field.expr, None);
-            if let Member::Named(name) = &field.member {
-                let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.field(&of, &text(name)));
-                let was_short = field.colon_token.is_none();
-                self.coerce_like(&mut field.expr, &holds);
-                if was_short && matches!(field.expr, Expr::Verbatim(_)) {
-                    field.colon_token = Some(Default::default());
-                }
+            let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.field(&of, &name_of(&field.member)));
+            let was_short = field.colon_token.is_none();
+            self.coerce_like(&mut field.expr, &holds);
+            if was_short && matches!(field.expr, Expr::Verbatim(_)) {
+                field.colon_token = Some(Default::default());
             }
         }
         rest.iter_mut().for_each(|rest| _ = self.value(rest, None));
@@ -251,7 +249,7 @@ impl Lowering<'_> {
                 let of = self.structure(&call.receiver);
                 let receiver = self.value(&mut call.receiver, None);
                 let name = call.method.to_string();
-                let gives_same = matches!(&*name, "unwrap_or" | "or");
+                let gives_same = matches!(&*name, "unwrap_or" | "or" | "map_or");
                 if let ValueKind::Data(Some(variable)) = receiver
                     && self.wrong_element_method(call, variable)
                 {
@@ -292,6 +290,16 @@ impl Lowering<'_> {
                 };
                 written.into_iter().for_each(|arg| self.coerce_like(arg, &holds));
                 if let (Item::One(ValueKind::Data(variable)), "sum" | "product") = (&each, name.as_str()) {
+                    // A view of ndarray is summed by its iterator.
+                    let is_view = match &*call.receiver {
+                        Expr::Path(_) => true,
+                        Expr::MethodCall(inner) => is_in(VIEWS, &inner.method.to_string()),
+                        _ => false,
+                    };
+                    if is_view {
+                        let view = &call.receiver;
+                        *call.receiver = parse_quote!(#view.iter());
+                    }
                     // The type of a sum of elements is known here, unlike in Rust.
                     let ty = variable.filter(|_| call.turbofish.is_none()).map(|i| &self.head.generics[i].ident);
                     call.turbofish = ty.map(|ty| parse_quote!(::<#ty>)).or(call.turbofish.take());
@@ -334,6 +342,17 @@ impl Lowering<'_> {
                 let takes_elements =
                     call.args.iter().any(|arg| !matches!(arg, Expr::Reference(_)) && is_whole(&self.structure(arg)));
                 let values: Vec<_> = call.args.iter_mut().map(|arg| self.value(arg, None)).collect();
+                if let ("replace", 2) = (&*last, call.args.len()) {
+                    let holds = self.structure(&call.args[0]);
+                    self.coerce_like(&mut call.args[1], &holds);
+                }
+                if makes_struct(&path) {
+                    for (k, arg) in call.args.iter_mut().enumerate() {
+                        let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.field(&last, &k.to_string()));
+                        self.coerce_like(arg, &holds);
+                    }
+                    return ValueKind::Static;
+                }
                 match params {
                     Some(params) => {
                         call.args.iter_mut().zip(&params).for_each(|(arg, param)| self.coerce_like(arg, param))
