@@ -1,5 +1,6 @@
 //! Tests of the ops in Rust, without loading the plugin.
 
+use gallery::finance::{black_scholes, implied_volatility};
 use gallery::physics::lennard_jones;
 use gallery::quantization::fake_quantize;
 use minitensor_ops as _;
@@ -8,7 +9,7 @@ use minitensor_plugin_sdk::registry;
 use minitensor_plugin_sdk::testing::{Sample, opcheck};
 
 /// The ops with their own test.
-const APART: [&str; 2] = ["fake_quantize", "lennard_jones"];
+const APART: [&str; 3] = ["fake_quantize", "lennard_jones", "implied_volatility"];
 
 /// Checks every second op, from the number `first`, so that two threads share the work.
 fn check(first: usize) {
@@ -41,6 +42,22 @@ fn lennard_jones_passes_opcheck_near_its_minimum() -> Result<()> {
     let op = lennard_jones::op();
     let r = Tensor::from_vec(vec![0.9, 1.1, 1.3, 2.0], [4])?;
     opcheck(&op, &[Sample { inputs: vec![Some(r)], attrs: op.example() }]).into_result()
+}
+
+/// An option is cheaper than what it buys, so one tensor for both, which a check tries, has no volatility.
+#[test]
+fn implied_volatility_passes_opcheck_where_it_exists() -> Result<()> {
+    let op = implied_volatility::op();
+    let t = |values: [f64; 3]| Tensor::from_vec(values.to_vec(), [3]);
+    let (spot, strike, time) = (t([1.0, 1.2, 0.9])?, t([1.0, 1.1, 1.0])?, t([1.0, 0.5, 2.0])?);
+    let (rate, volatility) = (t([0.02, 0.03, 0.01])?, t([0.2, 0.3, 0.25])?);
+    let price = black_scholes::call(&spot, &strike, &time, &rate, &volatility)?;
+    let inputs = [price, spot, strike, time, rate].into_iter().map(Some).collect();
+    // Fewer steps, so that the third derivative is not too large a program.
+    let attrs = vec![Attr::Int(8), Attr::Float(1e-9)];
+    let findings = opcheck(&op, &[Sample { inputs, attrs }]).findings;
+    assert!(findings.iter().all(|finding| finding.check == "gradient of aliases"), "{findings:?}");
+    Ok(())
 }
 
 /// A straight-through gradient is not that of the steps, which is 0.

@@ -149,7 +149,7 @@ fn differences_at(
     };
     let Some((apart, both)) = detached_apart(op, sample)? else {
         let plain = gradcheck(&call, at, options);
-        if plain.is_ok() || !matches!(op.body, Body::Tensor(_)) {
+        if plain.is_ok() || !matches!(op.body, Body::Tensor(_) | Body::Dynamic(_)) {
             return plain;
         }
         let body = OpRef::Shared(Arc::new(OpDef { backward: Backward::Composite, ..(**op).clone() }));
