@@ -4,6 +4,7 @@ use gallery::finance::{black_scholes, implied_volatility};
 use gallery::physics::lennard_jones;
 use gallery::quantization::fake_quantize;
 use minitensor_ops as _;
+use minitensor_plugin_sdk::autograd::grad;
 use minitensor_plugin_sdk::prelude::*;
 use minitensor_plugin_sdk::registry;
 use minitensor_plugin_sdk::testing::{Sample, opcheck};
@@ -44,19 +45,26 @@ fn lennard_jones_passes_opcheck_near_its_minimum() -> Result<()> {
     opcheck(&op, &[Sample { inputs: vec![Some(r)], attrs: op.example() }]).into_result()
 }
 
-/// An option is cheaper than what it buys, so one tensor for both, which a check tries, has no volatility.
+/// The price of an option determines its volatility only if it is less than what the option buys, unlike generated prices.
 #[test]
-fn implied_volatility_passes_opcheck_where_it_exists() -> Result<()> {
-    let op = implied_volatility::op();
+fn implied_volatility_inverts_the_price() -> Result<()> {
     let t = |values: [f64; 3]| Tensor::from_vec(values.to_vec(), [3]);
+    let slope = |y: Tensor, x: &Tensor| -> Result<Vec<f64>> {
+        let gradients = grad(&[y], &[x.clone()], &[Some(t([1.0; 3])?)], Default::default())?;
+        gradients[0].as_ref().expect("a gradient").to_vec()
+    };
     let (spot, strike, time) = (t([1.0, 1.2, 0.9])?, t([1.0, 1.1, 1.0])?, t([1.0, 0.5, 2.0])?);
-    let (rate, volatility) = (t([0.02, 0.03, 0.01])?, t([0.2, 0.3, 0.25])?);
+    let (rate, volatility) = (t([0.02, 0.03, 0.01])?, t([0.2, 0.3, 0.25])?.with_requires_grad()?);
     let price = black_scholes::call(&spot, &strike, &time, &rate, &volatility)?;
-    let inputs = [price, spot, strike, time, rate].into_iter().map(Some).collect();
-    // Fewer steps, so that the third derivative is not too large a program.
-    let attrs = vec![Attr::Int(8), Attr::Float(1e-9)];
-    let findings = opcheck(&op, &[Sample { inputs, attrs }]).findings;
-    assert!(findings.iter().all(|finding| finding.check == "gradient of aliases"), "{findings:?}");
+    let vega = slope(price.clone(), &volatility)?;
+    let price = price.detach().with_requires_grad()?;
+    let found = implied_volatility::call(&price, &spot, &strike, &time, &rate, 20, 1e-9)?;
+    for (found, expected) in found.to_vec::<f64>()?.into_iter().zip([0.2, 0.3, 0.25]) {
+        assert!((found - expected).abs() < 1e-9, "{found} and {expected}");
+    }
+    for (slope, vega) in slope(found, &price)?.into_iter().zip(vega) {
+        assert!((slope * vega - 1.0).abs() < 1e-6, "{slope} and {vega}");
+    }
     Ok(())
 }
 
