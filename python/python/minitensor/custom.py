@@ -330,18 +330,15 @@ def check_properties(name: str, properties: object) -> None:
         raise TypeError(f"op '{name}': properties must be a text such as 'linear = x', got {got}")
 
 
-#: The function that defined an op, and the hash of the op, by name.
-_DEFINED: dict[str, tuple[str, int]] = {}
+#: The function that defined an op, and the function of `mt.ops` that calls it, by name.
+_DEFINED: dict[str, tuple[str, weakref.ref[_Function]]] = {}
 
 
 def _replace(op: CustomOp, origin: str) -> _Function:
     """Registers an op. If the same function of a module defined the registered op of this name, replaces that op."""
     old = _registered(op.name)
     is_redefined = (
-        old is not None
-        and "<lambda>" not in origin
-        and _DEFINED.get(op.name) == (origin, hash(old))
-        and describe(op.name)["plugin"] is None
+        old is not None and "<lambda>" not in origin and _is_of(origin, op.name) and describe(op.name)["plugin"] is None
     )
     if old is None or not is_redefined:
         function = op.register()
@@ -350,17 +347,28 @@ def _replace(op: CustomOp, origin: str) -> _Function:
         try:
             function = op.register()
         except BaseException:
-            old.register()
+            _DEFINED[op.name] = (origin, weakref.ref(old.register()))
             raise
-    _DEFINED[op.name] = (origin, hash(op))
+    _DEFINED[op.name] = (origin, weakref.ref(function))
     return function
+
+
+def _is_of(origin: str, name: str) -> bool:
+    """Whether this function of a module defined the op that is registered now."""
+    defined_by, function = _DEFINED.get(name, ("", None))
+    return defined_by == origin and function is not None and function() is _function_of(name)
+
+
+def _function_of(name: str) -> Any:
+    """The function of `mt.ops` with this name, if there is one."""
+    *namespace, last = name.split("::")
+    module = sys.modules.get(".".join(["minitensor.ops", *namespace]))
+    return getattr(module, "__dict__", {}).get(last)
 
 
 def _registered(name: str) -> CustomOp | None:
     """Returns the registered op of this name, if it is not built in."""
-    *namespace, last = name.split("::")
-    module = sys.modules.get(".".join(["minitensor.ops", *namespace]))
-    op = CustomOp.of(getattr(module, "__dict__", {}).get(last))
+    op = CustomOp.of(_function_of(name))
     return op if op is not None and op.is_registered else None
 
 
