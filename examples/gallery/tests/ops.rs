@@ -45,7 +45,7 @@ fn lennard_jones_passes_opcheck_near_its_minimum() -> Result<()> {
     opcheck(&op, &[Sample { inputs: vec![Some(r)], attrs: op.example() }]).into_result()
 }
 
-/// The price of an option determines its volatility only if it is less than what the option buys, unlike generated prices.
+/// An option has a volatility only if its price is less than that of the stock. Generated prices may be higher.
 #[test]
 fn implied_volatility_inverts_the_price() -> Result<()> {
     let t = |values: [f64; 3]| Tensor::from_vec(values.to_vec(), [3]);

@@ -1,4 +1,4 @@
-//! [`Flow`]: what each expression of a body of machine numbers is, and which numbers become elements.
+//! [`Flow`]: the structure of each value of a body of machine numbers, and which numbers become elements.
 //!
 //! The body is read as often as something new is found. A variable, a parameter of a closure or a field of a struct is an element if an element
 //! is assigned to it. So the number that it begins with is one, too.
@@ -6,7 +6,7 @@
 mod calls;
 pub mod tables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use quote::ToTokens;
 use syn::{Block, Expr, ExprField, ExprUnary, Lit, Member, Pat, PatIdent, Stmt, Type, UnOp};
@@ -27,20 +27,20 @@ fn place<N>(node: &N) -> Place {
     std::ptr::from_ref(node) as usize
 }
 
-/// What the values of a body are.
+/// The structure of the values of a body.
 pub struct Flow<'a> {
     head: &'a Head,
-    /// What each expression is.
+    /// The values of expressions.
     found: HashMap<Place, Item>,
-    /// What each name is where it is bound.
+    /// The values of names, by the place where the name is bound.
     names: HashMap<Place, Item>,
     /// The names whose type is written.
-    fixed: HashMap<Place, Item>,
+    fixed: HashSet<Place>,
     /// The fields of each struct.
     structs: HashMap<String, HashMap<String, Item>>,
     scopes: Vec<HashMap<String, Place>>,
     params: HashMap<String, Item>,
-    /// The patterns of the parameters of a closure, and its body.
+    /// The parameters and the result of each closure.
     bodies: HashMap<Place, (Vec<Item>, Item)>,
     /// The values that the loops around the current expression end with.
     breaks: Vec<Item>,
@@ -57,7 +57,7 @@ impl<'a> Flow<'a> {
             head,
             found: HashMap::new(),
             names: HashMap::new(),
-            fixed: HashMap::new(),
+            fixed: HashSet::new(),
             structs: HashMap::new(),
             scopes: vec![],
             params,
@@ -74,17 +74,17 @@ impl<'a> Flow<'a> {
         flow
     }
 
-    /// What an expression is, before it is lowered.
+    /// The value of an expression before it is lowered.
     pub fn item(&self, expr: &Expr) -> Item {
         self.found.get(&place(expr)).cloned().unwrap_or(UNKNOWN)
     }
 
-    /// What a name is where it is bound.
+    /// The value of a name that is bound here.
     pub fn name(&self, name: &PatIdent) -> Item {
         self.names.get(&place(name)).cloned().unwrap_or(UNKNOWN)
     }
 
-    /// What a pattern takes.
+    /// The value that a pattern matches.
     pub fn pattern(&self, pattern: &Pat) -> Item {
         match pattern {
             Pat::Ident(name) => self.name(name),
@@ -96,12 +96,12 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// What the fields of a struct are.
+    /// The value of a field of a struct.
     pub fn field(&self, of: &str, name: &str) -> Item {
         self.structs.get(of).and_then(|fields| fields.get(name)).cloned().unwrap_or(UNKNOWN)
     }
 
-    /// What a closure takes, and what it returns.
+    /// The parameters and the result of a closure.
     pub fn closure(&self, called: &Expr) -> Option<&(Vec<Item>, Item)> {
         if let Item::Closure(at) = self.item(called) { self.bodies.get(&at) } else { None }
     }
@@ -117,7 +117,7 @@ impl<'a> Flow<'a> {
     }
 
     fn join(&mut self, at: Place, item: Item) {
-        if self.fixed.contains_key(&at) {
+        if self.fixed.contains(&at) {
             return;
         }
         let before = self.names.entry(at).or_insert(UNKNOWN);
@@ -147,7 +147,7 @@ impl<'a> Flow<'a> {
                 if let (Pat::Ident(name), true) = (&*typed.pat, declared.is_certain()) {
                     let at = place(name);
                     self.names.insert(at, declared.clone());
-                    self.fixed.insert(at, declared.clone());
+                    self.fixed.insert(at);
                 }
                 self.bind(&typed.pat, if declared == UNKNOWN { item } else { declared });
             }
@@ -310,7 +310,6 @@ impl<'a> Flow<'a> {
             Expr::Path(path) => self.path(path),
             Expr::Binary(binary) if is_compound(&binary.op) => {
                 let (left, right) = (self.expr(&binary.left), self.expr(&binary.right));
-                // `n *= 2.0` does not change what a number is.
                 self.write(&binary.left, left.arithmetic(right));
                 UNKNOWN
             }

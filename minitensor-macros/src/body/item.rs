@@ -87,7 +87,7 @@ impl Item {
         }
     }
 
-    /// Whether a type that is written says what it is.
+    /// Whether a type determines it.
     pub fn is_certain(&self) -> bool {
         match self {
             Item::Tuple(parts) => parts.iter().all(Item::is_certain),

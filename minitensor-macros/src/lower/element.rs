@@ -52,7 +52,7 @@ pub struct Lowering<'a> {
     selected: usize,
     /// The number of closures around the current expression.
     closures: usize,
-    /// What the values of a body of machine numbers are.
+    /// The structure of the values of a body of machine numbers.
     flow: Option<Flow<'a>>,
 }
 

@@ -282,6 +282,9 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
             return;
         }
     };
+    if let (Level::Cell | Level::Tensor, Some(error)) = (signature.level, other_error(ty)) {
+        return diag.error(error, &messages::OTHER_ERROR, &[&spelling(error)]);
+    }
     match signature.level {
         Level::Element | Level::Row => {
             for member in members(ty) {
@@ -303,9 +306,6 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
             signature.returns = count(ty);
         }
         Level::Cell => {
-            if let Some(error) = other_error(ty) {
-                return diag.error(error, &messages::OTHER_ERROR, &[&spelling(error)]);
-            }
             let ty = result(ty).unwrap_or(ty);
             for member in members(ty) {
                 let number = variable(member, &signature.generics).filter(|elem| matches!(elem, Elem::Generic(_)));
@@ -315,10 +315,6 @@ fn returns(output: &ReturnType, signature: &mut Signature, diag: &mut Diag) {
                 }
             }
             signature.returns = count(ty);
-        }
-        Level::Tensor if other_error(ty).is_some() => {
-            let error = other_error(ty).unwrap_or(ty);
-            diag.error(error, &messages::OTHER_ERROR, &[&spelling(error)]);
         }
         Level::Tensor => match tensor_returns(ty) {
             Some((returns, count)) => {

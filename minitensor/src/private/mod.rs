@@ -386,15 +386,20 @@ pub unsafe fn scalar_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> &'a mut T {
     unsafe { &mut *place(arg, cell) }
 }
 
+/// A shape with strides. An empty array has those of ndarray, which copies them.
+macro_rules! layout {
+    ($sizes:ident, $strides:ident) => {
+        if $sizes.contains(&0) { StrideShape::from(NdDim($sizes)) } else { NdDim($sizes).strides(NdDim($strides)) }
+    };
+}
+
 macro_rules! views {
     ($($n:literal $view:ident $view_mut:ident;)*) => {$(
         /// # Safety
         /// The core of the argument has `$n` dimensions and elements of type `T`, valid for reads for `'a`.
         pub unsafe fn $view<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayView<'a, T, NdDim<[usize; $n]>> {
             let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
-            // An empty array has the strides of ndarray, which copies them.
-            let layout: StrideShape<_> =
-                if sizes.contains(&0) { NdDim(sizes).into() } else { NdDim(sizes).strides(NdDim(strides)) };
+            let layout = layout!(sizes, strides);
             // SAFETY: by the contract of this function. `upright` returns the lowest address and positive strides.
             let mut view = unsafe { ArrayView::from_shape_ptr(layout, first.cast_const()) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));
@@ -405,8 +410,7 @@ macro_rules! views {
         /// As for the shared view. The core is also valid for writes, and nothing else refers to it for `'a`.
         pub unsafe fn $view_mut<'a, T>(arg: &CellArg<'a>, cell: usize) -> ArrayViewMut<'a, T, NdDim<[usize; $n]>> {
             let (first, sizes, strides, turned) = upright::<T, $n>(arg, cell);
-            let layout: StrideShape<_> =
-                if sizes.contains(&0) { NdDim(sizes).into() } else { NdDim(sizes).strides(NdDim(strides)) };
+            let layout = layout!(sizes, strides);
             // SAFETY: as above. The core is not aliased, by the contract of this function.
             let mut view = unsafe { ArrayViewMut::from_shape_ptr(layout, first) };
             turned.into_iter().enumerate().filter(|(_, t)| *t).for_each(|(d, _)| view.invert_axis(ndarray::Axis(d)));

@@ -45,7 +45,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Adds what the arguments of a closure are, for the next time that it is read.
+    /// Adds the values of arguments to the parameters of a closure, for the next time that it is read.
     fn give(&mut self, closure: Place, given: &[Item]) {
         let Some((params, _)) = self.bodies.get_mut(&closure) else { return };
         for (param, item) in params.iter_mut().zip(given) {
@@ -91,22 +91,17 @@ impl Flow<'_> {
         match (&*name, &args[..]) {
             ("fold" | "try_fold", [first, step]) => {
                 let first = self.expr(first);
-                let known = match step {
-                    Expr::Closure(closure) => match closure.inputs.first() {
-                        Some(pattern) => self.pattern(pattern),
-                        None => UNKNOWN,
-                    },
-                    _ => UNKNOWN,
-                };
+                let total = if let Expr::Closure(closure) = step { closure.inputs.first() } else { None };
+                let known = total.map_or(UNKNOWN, |pattern| self.pattern(pattern));
                 let begun = first.join(known);
                 let next = self.argument(step, &[begun.clone(), each]);
-                let total = begun.join(next);
-                if let Expr::Closure(closure) = step {
+                let result = begun.join(next);
+                if let Some(pattern) = total {
                     self.scopes.push(HashMap::new());
-                    closure.inputs.first().into_iter().for_each(|pattern| self.bind(pattern, total.clone()));
+                    self.bind(pattern, result.clone());
                     self.scopes.pop();
                 }
-                total
+                result
             }
             ("scan", [first, step]) => {
                 let first = self.expr(first);
@@ -211,7 +206,6 @@ impl Flow<'_> {
             "from_elem" => Item::list(given.get(1).cloned().unwrap_or(UNKNOWN)),
             "new" | "with_capacity" | "zeros" | "ones" => Item::list(UNKNOWN),
             last if is_of_rows && is_in(REDUCTIONS, last) => first().items(),
-            "f64" | "usize" => UNKNOWN,
             _ if path.path.segments.iter().any(|s| s.ident == "f64" || s.ident == "usize") => UNKNOWN,
             _ if given.iter().any(Item::has_element) => Item::Maybe,
             _ => UNKNOWN,

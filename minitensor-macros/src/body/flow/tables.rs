@@ -1,4 +1,4 @@
-//! The methods of lists, iterators and integers, by what they return.
+//! The methods of lists, iterators and integers, by their results.
 
 /// Whether a method is in a table.
 pub fn is_in(table: &str, name: &str) -> bool {

@@ -1,5 +1,5 @@
 //! Bodies of machine numbers: literals and other numbers beside elements become elements. Everything else is plain Rust, so a value is
-//! only an element if it is certain to be one. [`Flow`](crate::body::Flow) knows what the values are.
+//! only an element if it is certain to be one. [`Flow`](crate::body::Flow) finds the elements.
 
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -9,10 +9,10 @@ use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Pat, PatIden
 
 use super::{Lowering, is_literal, without_parens};
 use crate::ast::text;
-use crate::body::flow::tables::{OF_INTEGERS, SIZES, VIEWS, WRITES, is_in};
-use crate::body::flow::{is_constant, is_integer, makes_struct, name_of};
+use crate::body::flow::tables::{VIEWS, WRITES, is_in};
+use crate::body::flow::{makes_struct, name_of};
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
-use crate::body::{Certain, Item, UNKNOWN, ValueKind};
+use crate::body::{Item, UNKNOWN, ValueKind};
 
 /// Writes each `vec!` as a call, whose arguments are expressions.
 pub fn without_vec(block: &mut Block, rt: &proc_macro2::TokenStream) {
@@ -53,7 +53,7 @@ impl<'a> Visit<'a> for Names<'a> {
 }
 
 impl Lowering<'_> {
-    /// What an expression is, in a body of machine numbers. The expression may be lowered already.
+    /// The structure of an expression in a body of machine numbers. The expression may be lowered already.
     pub fn structure(&self, expr: &Expr) -> Item {
         self.flow.as_ref().map_or(UNKNOWN, |flow| flow.item(expr))
     }
@@ -81,9 +81,6 @@ impl Lowering<'_> {
         for name in names.0 {
             let item = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.name(name));
             self.scopes.bind(&name.ident, item.kind());
-            if item.is_number() {
-                self.scopes.know(&name.ident, Some(Certain::NUMBER));
-            }
         }
     }
 
@@ -172,43 +169,17 @@ impl Lowering<'_> {
         self.head.is_machine() && value != ValueKind::Float && !self.is_number(expr)
     }
 
-    /// A number without a suffix, which the compiler does not know the type of, a constant, which cannot have a generic type, or an
-    /// integer of Rust.
-    pub fn is_number(&self, expr: &Expr) -> bool {
-        if self.structure(expr).is_number() && !matches!(expr, Expr::Lit(_)) {
-            return true;
-        }
+    /// An integer or a constant of Rust, or a literal without a suffix, which the compiler does not know the type of.
+    fn is_number(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Path(path) => match path.path.get_ident().and_then(|name| self.scopes.get(name)) {
-                Some(local) => local.certain == Some(Certain::NUMBER),
-                None => path.path.segments.last().is_some_and(|last| is_constant(&last.ident.to_string())),
-            },
-            Expr::MethodCall(call) if call.args.is_empty() && is_in(SIZES, &call.method.to_string()) => true,
-            Expr::MethodCall(call) => {
-                is_in(OF_INTEGERS, &call.method.to_string())
-                    && !matches!(*call.receiver, Expr::Lit(_))
-                    && self.is_number(&call.receiver)
-                    && call.args.iter().all(|arg| self.is_number(arg))
-            }
-            Expr::Cast(cast) => is_integer(&cast.ty),
-            Expr::Binary(binary) => {
-                let is_arithmetic =
-                    matches!(binary.op, BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_));
-                is_arithmetic && self.is_number(&binary.left) && self.is_number(&binary.right)
-            }
-            Expr::Index(inner) => match &*inner.expr {
-                Expr::Path(_) => self.is_number(&inner.expr),
-                Expr::MethodCall(call) => call.method == "shape" && call.args.is_empty(),
-                _ => false,
-            },
             Expr::Lit(lit) => match &lit.lit {
-                syn::Lit::Int(int) => int.suffix().is_empty(),
-                syn::Lit::Float(float) => float.suffix().is_empty(),
+                Lit::Int(int) => int.suffix().is_empty(),
+                Lit::Float(float) => float.suffix().is_empty(),
                 _ => false,
             },
             Expr::Unary(unary) => self.is_number(&unary.expr),
             Expr::Paren(inner) => self.is_number(&inner.expr),
-            _ => false,
+            expr => self.structure(expr).is_number(),
         }
     }
 
