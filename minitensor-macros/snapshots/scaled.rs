@@ -89,13 +89,13 @@ const _: () = {
         let d_out = ctx.cotangent(0)?;
         let exact = __private::attr::<bool>(ctx.attrs(), 1)?;
         let n_scale = __private::attr::<f64>(ctx.attrs(), 0)?;
-        let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![
+        let mut found: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![
             __private::None; 2
         ];
         if ctx.needs(0) {
             let s = __OP0_MULTIPLY
                 .call(&[__private::value(&d_out), __private::value(&2.0)], &[])?;
-            gradients[0] = __private::Some(
+            found[0] = __private::Some(
                 if exact {
                     __OP1_DIVIDE
                         .call(
@@ -108,7 +108,7 @@ const _: () = {
             );
         }
         if ctx.needs(1) {
-            gradients[1] = __private::Some(
+            found[1] = __private::Some(
                 __OP2_SUM
                     .call(
                         &[__private::value(&d_out)],
@@ -119,7 +119,7 @@ const _: () = {
                     )?,
             );
         }
-        __private::Ok(gradients)
+        __private::Ok(found)
     }
     static __DEF: __private::OpDef = __private::OpDef {
         name: __private::Cow::Borrowed("scaled"),
@@ -200,6 +200,7 @@ const _: () = {
             __private::Some(__private::ProgramFn::Compiled(__scaled_program)),
         ),
         backward: __private::Backward::Formula(__private::Formula {
+            mode: __private::Mode::Reverse,
             run: __private::BackwardBody::Static(__scaled_backward),
             saved_inputs: __private::Cow::Borrowed(&[]),
             saved_outputs: __private::Cow::Borrowed(&[]),

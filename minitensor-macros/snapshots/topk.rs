@@ -105,11 +105,11 @@ const _: () = {
         let d_values = ctx.cotangent(0)?;
         let indices = ctx.output(1)?;
         let n = ctx.dim("n");
-        let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![
+        let mut found: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![
             __private::None; 1
         ];
         if ctx.needs(0) {
-            gradients[0] = __private::Some(
+            found[0] = __private::Some(
                 __OP0_SCATTER
                     .call(
                         &[
@@ -122,7 +122,7 @@ const _: () = {
                     )?,
             );
         }
-        __private::Ok(gradients)
+        __private::Ok(found)
     }
     static __DEF: __private::OpDef = __private::OpDef {
         name: __private::Cow::Borrowed("topk"),
@@ -217,6 +217,7 @@ const _: () = {
         properties: __private::Cow::Borrowed(&[]),
         body: __private::Body::Cell(__private::None),
         backward: __private::Backward::Formula(__private::Formula {
+            mode: __private::Mode::Reverse,
             run: __private::BackwardBody::Static(__topk_backward),
             saved_inputs: __private::Cow::Borrowed(&[]),
             saved_outputs: __private::Cow::Borrowed(&[1]),

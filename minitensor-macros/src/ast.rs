@@ -1,7 +1,7 @@
 //! The definition of an op in the macro: [`parse`](crate::parse) reads it, [`check`](crate::check) checks it, and
 //! [`expand`](crate::expand) writes the expansion.
 
-use minitensor_schema::grammar::{Formula, Predicate, PropertyClause, Shape};
+use minitensor_schema::grammar::{Formula, Mode, Predicate, PropertyClause, Shape};
 use minitensor_schema::signature::is_accumulator;
 pub use minitensor_schema::signature::{Arity, Role};
 pub use minitensor_schema::{AttrKind, Combine};
@@ -177,7 +177,7 @@ pub enum Gradient {
     /// The vector-Jacobian product of an element, row or cell body.
     Derived,
     Formula(Clause<Formula>),
-    Function(Path),
+    Function(Mode, Path),
     Composite,
 }
 

@@ -12,6 +12,7 @@ mod vjp;
 pub use element::by_program as is_by_program;
 pub use vjp::{MOST_INPUTS, MOST_OUTPUTS};
 
+use minitensor_schema::grammar::Mode;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident};
 use syn::Ident;
@@ -102,18 +103,18 @@ impl Items {
             Gradient::None(reason) => quote!(__private::Backward::None(__private::Cow::Borrowed(#reason))),
             Gradient::NotNeeded => quote!(__private::Backward::NotNeeded),
             Gradient::Composite => quote!(__private::Backward::Composite),
-            Gradient::Function(path) => {
+            Gradient::Function(mode, path) => {
                 let (inputs, outputs) = (list(0..op.inputs.len()), list(0..op.outputs.len()));
-                formula_def(&quote!(#path), &inputs, &outputs, &list([]))
+                formula_def(*mode, &quote!(#path), &inputs, &outputs, &list([]))
             }
-            Gradient::Formula(_) => {
+            Gradient::Formula(clause) => {
                 let formula = formula.expect("a formula is lowered with its op");
                 self.tokens.extend(formula.function.clone());
                 let run = &formula.ident;
                 let inputs = list(formula.saved_inputs.iter().copied());
                 let outputs = list(formula.saved_outputs.iter().copied());
                 let without = list(formula.without.iter().copied());
-                formula_def(&quote!(#run), &inputs, &outputs, &without)
+                formula_def(clause.mode, &quote!(#run), &inputs, &outputs, &without)
             }
             Gradient::Derived if op.level == Level::Row => match row::vjp(op) {
                 Some(vjp) => self.define_rows(op, &vjp, name),
@@ -250,9 +251,20 @@ fn derived_def(vjp: &vjp::Vjp, name: &Ident) -> TokenStream {
     }
 }
 
-fn formula_def(run: &TokenStream, inputs: &TokenStream, outputs: &TokenStream, without: &TokenStream) -> TokenStream {
+fn formula_def(
+    mode: Mode,
+    run: &TokenStream,
+    inputs: &TokenStream,
+    outputs: &TokenStream,
+    without: &TokenStream,
+) -> TokenStream {
+    let mode = match mode {
+        Mode::Reverse => quote!(Reverse),
+        Mode::Forward => quote!(Forward),
+    };
     quote! {
         __private::Backward::Formula(__private::Formula {
+            mode: __private::Mode::#mode,
             run: __private::BackwardBody::Static(#run),
             saved_inputs: #inputs,
             saved_outputs: #outputs,

@@ -2,10 +2,14 @@
 
 use minitensor::attr::AttrKind;
 use minitensor::clause;
-use minitensor::op::{Backward, OpDef, OpRef};
+use minitensor::op::{Backward, Mode, OpDef, OpRef};
 use minitensor::prelude::*;
 use minitensor::{CustomOp, CustomOpBuilder, registry};
 use minitensor_ops as _;
+
+fn backward(op: &OpDef, text: &str) -> Result<Backward> {
+    clause::formula(op, Mode::Reverse, text)
+}
 
 fn build(builder: CustomOpBuilder) -> Result<OpRef> {
     builder.build().map(CustomOp::definition)
@@ -37,8 +41,7 @@ fn sentence_and_part(error: &str, clause: &str) -> (String, String) {
 #[test]
 fn an_error_in_a_clause_underlines_the_part_that_it_is_about() -> Result<()> {
     let op = subject()?;
-    let error =
-        clause::backward(&op, "|d, _| {\n    let double = 2 * d;\n    x: duoble, y: none }").expect_err("a typo");
+    let error = backward(&op, "|d, _| {\n    let double = 2 * d;\n    x: duoble, y: none }").expect_err("a typo");
     let shown = "op 'ns::f': backward clause: unknown name 'duoble' in the formula; did you mean 'double'?\n  \
                  x: duoble, y: none }\n     ^^^^^^";
     assert_eq!(error.to_string(), shown);
@@ -190,8 +193,8 @@ fn parameters_have_different_names_and_so_have_outputs() {
 fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
     let op = subject()?;
     let like = "write the clause like '|d_out| { x: d_out * out }'";
-    let order = "a formula has 'let' statements first, then one entry for each input";
-    let tensor = "compute the gradient from the cotangents, or write 'none' if the input has no gradient";
+    let order = "a formula has 'let' statements first, then its entries";
+    let tensor = "compute the entry from tensors, or write 'none'";
     let cases: &[(&str, &str, &str)] = &[
         (
             "|d| { x: d, y: d }",
@@ -204,7 +207,7 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ("|d, _| { x: d, y: d, z: d }", "'z' is not an input of the op; the names are 'x' and 'y'", "z"),
         (
             "|d, _| { x: d, y: d, count: d }",
-            "'count' is an attribute, so it has no gradient; remove the entry; only tensors have gradients",
+            "'count' is an attribute, so it has no gradient; remove the entry; only tensors have one",
             "count",
         ),
         ("|grad, _| { x: gard, y: none }", "unknown name 'gard' in the formula; did you mean 'grad'?", "gard"),
@@ -222,7 +225,7 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ),
         (
             "|d, _| { x: d * d[0], y: none }",
-            "'d[0]' is not supported in a formula; use calls, methods and operators on tensors, or write 'backward' as a function",
+            "'d[0]' is not supported in a formula; use calls, methods and operators on tensors, or name a function in place of the formula",
             "d[0]",
         ),
         (
@@ -240,7 +243,7 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ("|d, _| { let a d; x: d, y: none }", &format!("expected '=', found 'd'; {like}"), "d"),
         (
             "|d, _| { d * 2 }",
-            "expected the gradient of an input; write 'x: d_out * 2.0' or 'x: none' for every input",
+            "expected the gradient of an input; write an entry such as 'x: d_out * out' for every input, or 'none' as its value",
             "d",
         ),
         ("|d, _| { x: d * , y: none }", &format!("expected a value, found ','; {like}"), ","),
@@ -252,21 +255,61 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
         ("", &format!("expected '|', found the end; {like}"), ""),
     ];
     for (text, sentence, part) in cases {
-        let error = clause::backward(&op, text).expect_err(text).to_string();
+        let error = backward(&op, text).expect_err(text).to_string();
         assert_eq!(sentence_and_part(&error, "backward"), ((*sentence).into(), (*part).into()), "{error}");
     }
-    let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
-    let error = clause::backward(&list, "|d| { x: d }").expect_err("a list").to_string();
-    assert!(
-        error.contains(
-            "a formula cannot compute the gradients of the tensor list 'x'; write 'backward' as a function instead"
+    let forward: &[(&str, &str, &str)] = &[
+        (
+            "|dx| { values: dx, order: dx }",
+            "the formula takes 1 tangent, but the op takes 2 inputs; take one tangent for each input; write '_' for an input \
+             without a gradient",
+            "dx",
         ),
+        (
+            "|dx, _| { values: dx }",
+            "the tangent of 'order' is missing; write a formula for it, or 'order: none'",
+            "|dx, _| { values: dx }",
+        ),
+        (
+            "|dx, _| { values: dx, order: dx, values: dx }",
+            "the tangent of 'values' is defined twice; remove one of them",
+            "values",
+        ),
+        (
+            "|dx, _| { values: dx, order: dx, x: dx }",
+            "'x' is not an output of the op; the names are 'values' and 'order'",
+            "x",
+        ),
+        (
+            "|dx, _| { values: dx, order: dx, count: dx }",
+            "'count' is an attribute, so it has no tangent; remove the entry; only tensors have one",
+            "count",
+        ),
+        (
+            "|dx, dy| { values: dx, order: dx }",
+            "the tangent 'dy' is not used; use it in the formula; or write '_' in its place, if 'y' has no gradient",
+            "dy",
+        ),
+        (
+            "|dx, _| { dx }",
+            "expected the tangent of an output; write an entry such as 'out: d_x * out' for every output, or 'none' as its value",
+            "dx",
+        ),
+        ("none", "expected '|', found 'none'; write the clause like '|d_x| { out: d_x * out }'", "none"),
+    ];
+    for (text, sentence, part) in forward {
+        let error = clause::formula(&op, Mode::Forward, text).expect_err(text).to_string();
+        assert_eq!(sentence_and_part(&error, "jvp"), ((*sentence).into(), (*part).into()), "{error}");
+    }
+    let list = build(CustomOpBuilder::new("f", 1).variadic().forward(|x| x[0].copied()))?;
+    let error = backward(&list, "|d| { x: d }").expect_err("a list").to_string();
+    assert!(
+        error.contains("a formula cannot contain the tensors of the list 'x'; write 'backward' as a function instead"),
         "{error}"
     );
-    let error =
-        clause::backward(&*registry::get("gather")?, "|d| { x: d, index: d }").expect_err("integers").to_string();
+    let error = backward(&*registry::get("gather")?, "|d| { x: d, index: d }").expect_err("integers").to_string();
     assert!(error.contains("'index' is never a floating-point tensor, so it has no gradient; remove"), "{error}");
-    assert!(matches!(clause::backward(&op, " none ")?, Backward::None(_)));
+    assert!(matches!(backward(&op, " none ")?, Backward::None(_)));
     Ok(())
 }
 
@@ -274,7 +317,7 @@ fn every_mistake_in_a_formula_has_a_sentence() -> Result<()> {
 fn depth_and_length_have_limits() -> Result<()> {
     let op = subject()?;
     let fails = |formula: String| {
-        clause::backward(&op, &format!("|d, _| {{ x: {formula}, y: none }}")).expect_err("too much").to_string()
+        backward(&op, &format!("|d, _| {{ x: {formula}, y: none }}")).expect_err("too much").to_string()
     };
     let deep = "the clause is nested more than 64 levels deep; simplify the clause";
     for (open, close) in
@@ -289,7 +332,7 @@ fn depth_and_length_have_limits() -> Result<()> {
     assert!(fails("d + d".repeat(8000)).ends_with("bytes; the limit is 16384 bytes"));
     // A long sequence of `let`s is not nested.
     let lets: String = (0..500).map(|_| "let d = d * 2;").collect();
-    clause::backward(&op, &format!("|d, _| {{ {lets} x: d, y: none }}"))?;
+    backward(&op, &format!("|d, _| {{ {lets} x: d, y: none }}"))?;
     Ok(())
 }
 
@@ -334,7 +377,7 @@ fn no_text_makes_it_panic() -> Result<()> {
             }
         }
         let text: String = text.into_iter().collect();
-        for result in [clause::shape(&op, &text).map(drop), clause::backward(&op, &text).map(drop)] {
+        for result in [clause::shape(&op, &text).map(drop), backward(&op, &text).map(drop)] {
             match result {
                 Ok(()) => good += 1,
                 Err(error) => {

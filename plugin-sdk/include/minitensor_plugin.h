@@ -38,7 +38,7 @@ extern "C" {
 
 #define MT_MAGIC UINT64_C(0x4E4947554C50544D) /* "MTPLUGIN" */
 #define MT_ABI_MAJOR 1u
-#define MT_ABI_MINOR 3u
+#define MT_ABI_MINOR 4u
 #define MT_MAX_NDIM 64
 
 /* ---- texts, errors --------------------------------------------------------------------------------------------- */
@@ -283,12 +283,13 @@ typedef struct MtGradient {
   const MtMeta *output_metas;
   MtTensor *const *inputs;       /* null for inputs that are not saved */
   MtTensor *const *outputs;      /* null for outputs that are not saved */
-  MtTensor *const *cotangents;   /* one for each output; null means zeros */
+  MtTensor *const *cotangents;   /* one for each output; null means zeros. For MT_JVP_FN, the tangents: one for each input */
   const uint8_t *needs;          /* for each input, whether its gradient is needed */
   const MtValue *attrs;
   const MtStr *dim_names;        /* the named dimensions of the shape clause */
   const int64_t *dims;           /* their sizes */
-  MtTensor **gradients;          /* one for each input; set those that are needed; the host takes ownership */
+  MtTensor **gradients;          /* one for each input; set those that are needed; the host takes ownership.
+                                    For MT_JVP_FN, the tangents: one for each output, or null if it is zero */
 } MtGradient;
 typedef int32_t (*MtGradientFn)(const MtGradient *call, MtError *error) MT_NOEXCEPT;
 
@@ -301,7 +302,9 @@ typedef enum MtBackward {
   MT_VJP = 4,          /* the op `vjp`: it takes the cotangents of the differentiable outputs that are not saved, then the inputs,
                           then a prefix of the op's attributes; it returns the gradients of the inputs listed in `wrt` */
   MT_GRADIENT_FN = 5,  /* the function `gradient` */
-  MT_COMPOSITE = 6        /* follows from the ops that the MT_TENSORS body calls */
+  MT_COMPOSITE = 6,    /* follows from the ops that the MT_TENSORS body calls */
+  MT_JVP_FORMULA = 7,  /* the transpose of the text in `backward`: `|dx| { out: dx * cos(x) }` */
+  MT_JVP_FN = 8        /* the transpose of the function `gradient`, which computes tangents */
 } MtBackward;
 
 typedef enum MtBody {
@@ -360,7 +363,7 @@ typedef struct MtOp {
   const uint32_t *wrt;
   MtGradientFn gradient;
   const void *gradient_context;
-  /* MT_GRADIENT_FN: the indices of the inputs and outputs to save, and of the inputs without a gradient */
+  /* MT_GRADIENT_FN, MT_JVP_FN: the indices of the inputs and outputs to save, and of the inputs without a gradient */
   const uint32_t *saved_inputs, *saved_outputs, *without;
   uint32_t n_saved_inputs, n_saved_outputs, n_without;
   uint32_t combine;       /* MtCombine */

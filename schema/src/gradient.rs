@@ -6,14 +6,14 @@ use std::ops::Range;
 use crate::attr::Attr;
 use crate::problem::Extent;
 
-/// A resolved formula.
+/// A resolved formula of a gradient, or of tangents.
 #[derive(Clone, Debug, Default)]
 pub struct Gradient {
     /// The `let`s, in order.
     pub lets: Vec<Let>,
-    /// Positions of inputs, each with its gradient.
+    /// The gradients of inputs, or the tangents of outputs.
     pub entries: Vec<Entry>,
-    /// Inputs without a gradient: `x: none`.
+    /// Positions of the inputs without a gradient: `x: none`, or `_` as the tangent.
     pub without: Vec<usize>,
     /// The number of names that the `let`s bind.
     pub slots: usize,
@@ -23,12 +23,12 @@ pub struct Gradient {
     pub saved_outputs: BTreeSet<usize>,
 }
 
-/// The gradient of one input.
+/// The gradient of one input, or the tangent of one output.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The position of the input.
-    pub input: usize,
-    /// The gradient, a tensor.
+    /// The position of the input or output.
+    pub of: usize,
+    /// Its value, a tensor.
     pub value: ResolvedExpr,
     /// The names that it mentions.
     pub mentions: BTreeSet<String>,
@@ -47,7 +47,7 @@ pub struct Let {
     pub value: Bound,
     /// The names that the value mentions.
     pub mentions: BTreeSet<String>,
-    /// The inputs whose gradients use it.
+    /// The positions of the entries that use it, as in [`Entry::of`].
     pub users: Vec<usize>,
 }
 
@@ -118,6 +118,8 @@ pub enum ResolvedKind {
 pub enum Name {
     /// The cotangent of the output at that position.
     Cotangent(usize),
+    /// The tangent of the input at that position.
+    Tangent(usize),
     /// The input at that position.
     Input(usize),
     /// The output at that position.
@@ -176,7 +178,7 @@ impl Name {
     /// Whether it is a tensor.
     pub fn is_tensor(self) -> bool {
         match self {
-            Name::Cotangent(_) | Name::Input(_) | Name::Output(_) => true,
+            Name::Cotangent(_) | Name::Tangent(_) | Name::Input(_) | Name::Output(_) => true,
             Name::Attr(_) | Name::Dim(_) => false,
             Name::Slot(_, is_tensor) | Name::Pattern(is_tensor) => is_tensor,
         }

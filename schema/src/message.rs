@@ -118,19 +118,22 @@ messages! {
     REPLACED_EXPR: "`{}` is not supported in the clause `replaces`", "write calls of ops on inputs, attributes and constants";
 
     // Formulas.
+    TANGENTS: "the formula takes {}, but the op takes {}", "take one tangent for each input; write `_` for an input without a gradient";
+    TANGENT_OF_INTEGER: "`{}` is never a floating-point tensor, so it has no tangent", "write `_` in place of `{}`";
+    TANGENT_UNUSED: "the tangent `{}` is not used", "use it in the formula; or write `_` in its place, if `{}` has no gradient";
     COTANGENTS: "the formula takes {}, but the op returns {}", "take one cotangent for each output; write `_` for one that is not used";
-    GRADIENT_OF_UNKNOWN: "`{}` is not an input of the op", "{}";
-    GRADIENT_OF_ATTR: "`{}` is an attribute, so it has no gradient", "remove the entry; only tensors have gradients";
-    GRADIENT_OF_INTEGER: "`{}` is never a floating-point tensor, so it has no gradient", "remove the entry, or write `{}: none`";
-    GRADIENT_TWICE: "the gradient of `{}` is defined twice", "remove one of them";
-    GRADIENT_MISSING: "the gradient of `{}` is missing", "write a formula for it, or `{}: none`";
-    FORMULA_VARIADIC: "a formula cannot compute the gradients of the tensor list `{}`", "write `backward` as a function instead";
-    NOT_AN_ENTRY: "expected the gradient of an input", "write `x: d_out * 2.0` or `x: none` for every input";
-    BARE_LET: "expected `let name = value;`", "a formula has `let` statements first, then one entry for each input";
-    LATE_LET: "a `let` cannot follow an entry", "a formula has `let` statements first, then one entry for each input";
-    ENTRY_NOT_TENSOR: "`{}` is not a tensor", "compute the gradient from the cotangents, or write `none` if the input has no gradient";
+    GRADIENT_OF_UNKNOWN: "`{}` is not an {} of the op", "{}";
+    GRADIENT_OF_ATTR: "`{}` is an attribute, so it has no {}", "remove the entry; only tensors have one";
+    GRADIENT_OF_INTEGER: "`{}` is never a floating-point tensor, so it has no {}", "remove the entry, or write `{}: none`";
+    GRADIENT_TWICE: "the {} of `{}` is defined twice", "remove one of them";
+    GRADIENT_MISSING: "the {} of `{}` is missing", "write a formula for it, or `{}: none`";
+    FORMULA_VARIADIC: "a formula cannot contain the tensors of the list `{}`", "write `{}` as a function instead";
+    NOT_AN_ENTRY: "expected the {} of an {}", "write an entry such as `{}` for every {}, or `none` as its value";
+    BARE_LET: "expected `let name = value;`", "a formula has `let` statements first, then its entries";
+    LATE_LET: "a `let` cannot follow an entry", "a formula has `let` statements first, then its entries";
+    ENTRY_NOT_TENSOR: "`{}` is not a tensor", "compute the entry from tensors, or write `none`";
     UNKNOWN_NAME: "unknown name `{}` in the formula", "{}";
-    FORMULA_EXPR: "`{}` is not supported in a formula", "use calls, methods and operators on tensors, or write `backward` as a function";
+    FORMULA_EXPR: "`{}` is not supported in a formula", "use calls, methods and operators on tensors, or name a function in place of the formula";
     FORMULA_IF: "an `if` in a formula needs an `else`", "write `else { … }`";
     PROPERTY: "a tensor in a formula has no property `{}`", "it has `shape`, `dtype` and `ndim`";
     BRANCHES: "one branch of `{}` is a tensor, but the other is not", "both branches must be tensors, or neither";

@@ -103,6 +103,7 @@ def test_its_ops_behave_like_built_in_ops(library):
         "rust_resonance",
         "given::rust_spectrum",
         "rust_spectrum",
+        "rust_hypotenuse",
         "rust_transpose",
         "rust_soft_dtw",
     )

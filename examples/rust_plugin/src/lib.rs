@@ -41,6 +41,12 @@ pub fn rust_spectrum<R: Row>(z: Complex<R>) -> (Complex<R>, R) {
     (z / power.sqrt(), power)
 }
 
+/// `√(x² + y²)`. The gradient follows from the tangents.
+#[custom_op(jvp = |dx, dy| { out: (x * dx + y * dy) / out })]
+pub fn rust_hypotenuse<T: Float>(x: T, y: T) -> T {
+    (x * x + y * y).sqrt()
+}
+
 /// The transpose of a matrix, tile by tile. The fastest tile is measured.
 #[custom_op(
     shape = (x: [.., m, n]) -> [.., n, m],

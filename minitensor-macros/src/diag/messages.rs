@@ -20,6 +20,8 @@ messages! {
     SINCE_ZERO: "the first version of a package is 1", "write `since = 1`, or remove the clause";
     DOUBLED_ALIAS: "the op already has the name `{}`", "remove the alias";
     NOT_AN_AXIS: "the default axis must be an integer or `None`", "write `axis = -1`, or `axis = None` if the caller may choose several axes or all";
+    NOT_A_JVP: "expected the tangents of the outputs", "write a formula such as `|d_x| { out: d_x * 2.0 }`, or the path of a function";
+    TWO_GRADIENTS: "the clauses `backward` and `jvp` both define the gradient", "remove one of them: the gradient follows from `jvp`";
     NOT_A_BACKWARD: "expected a gradient", "write `auto`, `none`, the path of a function, or a formula such as `|d_out| { x: d_out * 2.0 }`";
 
     // The function.

@@ -1,4 +1,4 @@
-//! Lowers a backward formula to a function on tensors: tensor expressions become calls of ops by name, all others remain Rust.
+//! Lowers a formula of `backward` or `jvp` to a function on tensors: tensor expressions become calls of ops by name, all others remain Rust.
 
 mod value;
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minitensor_schema::check;
 use minitensor_schema::gradient::{Gradient, Name};
-use minitensor_schema::grammar::{Dialect, Formula};
+use minitensor_schema::grammar::{Dialect, Formula, Mode};
 use proc_macro2::TokenStream;
 use quote::format_ident;
 use syn::Ident;
@@ -18,7 +18,7 @@ use crate::expand::attr;
 use crate::hygiene::quote;
 use crate::source::{Clause, Source};
 
-/// The function, and the values that it needs.
+/// The function of a formula, and the values that it needs.
 pub struct Lowered {
     pub ident: Ident,
     pub function: TokenStream,
@@ -33,7 +33,7 @@ pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowe
     let dims: Vec<&str> = op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name).collect();
     let tokens = &formula.source.tokens;
     match check::resolved(&signature.view(), &dims, tokens, Dialect::Rust, formula) {
-        Ok(gradient) => Some(function(op, &formula.source, &gradient)),
+        Ok(gradient) => Some(function(op, formula, &gradient)),
         Err(problems) => {
             diag.problems(op, Some(&formula.source), &problems);
             None
@@ -41,35 +41,43 @@ pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowe
     }
 }
 
-fn function(op: &Op, source: &Source, gradient: &Gradient) -> Lowered {
-    let mut writer = Writer { op, source, used: BTreeMap::new(), calls: Calls::default() };
+fn function(op: &Op, formula: &Clause<Formula>, gradient: &Gradient) -> Lowered {
+    let mut writer = Writer { op, source: &formula.source, used: BTreeMap::new(), calls: Calls::default() };
     let lets: Vec<_> = gradient.lets.iter().map(|l| writer.binding(l)).collect();
     let entries: BTreeMap<usize, TokenStream> =
-        gradient.entries.iter().map(|e| (e.input, writer.owned(&e.value))).collect();
+        gradient.entries.iter().map(|e| (e.of, writer.owned(&e.value))).collect();
     let owners = owners(gradient);
     let shared = lets.iter().zip(&owners).filter(|(_, owner)| owner.is_none()).map(|(tokens, _)| tokens);
     let gradients = entries.iter().map(|(i, value)| {
         let own = lets.iter().zip(&owners).filter(|(_, owner)| **owner == Some(*i)).map(|(tokens, _)| tokens);
         let at = syn::Index::from(*i);
+        let is_needed = match formula.mode {
+            Mode::Reverse => quote!(if ctx.needs(#at)),
+            Mode::Forward => TokenStream::new(),
+        };
         quote! {
-            if ctx.needs(#at) {
+            #is_needed {
                 #(#own)*
-                gradients[#at] = __private::Some(#value);
+                found[#at] = __private::Some(#value);
             }
         }
     });
-    let count = syn::Index::from(op.inputs.len());
-    let ident = format_ident!("__{}_backward", text(op.ident()));
-    let items = writer.calls.items(&format!("the gradient of op '{}'", op.name));
+    let count = syn::Index::from(match formula.mode {
+        Mode::Reverse => op.inputs.len(),
+        Mode::Forward => op.outputs.len(),
+    });
+    let (what, _) = formula.mode.computes();
+    let ident = format_ident!("__{}_{}", text(op.ident()), formula.mode.clause());
+    let items = writer.calls.items(&format!("the {what} of op '{}'", op.name));
     let bindings = writer.bindings();
     let function = quote! {
         fn #ident(ctx: &__private::BackwardCall<'_>) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
             #items
             #bindings
             #(#shared)*
-            let mut gradients: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![__private::None; #count];
+            let mut found: __private::Vec<__private::Option<__private::Tensor>> = __private::vec![__private::None; #count];
             #(#gradients)*
-            __private::Ok(gradients)
+            __private::Ok(found)
         }
     };
     let all = |positions: &BTreeSet<usize>| positions.iter().copied().collect();
@@ -114,6 +122,10 @@ impl Writer<'_> {
                 Name::Cotangent(i) => {
                     let at = syn::Index::from(i);
                     quote!(ctx.cotangent(#at)?)
+                }
+                Name::Tangent(i) => {
+                    let at = syn::Index::from(i);
+                    quote!(ctx.tangent(#at)?)
                 }
                 Name::Input(i) => {
                     let at = syn::Index::from(i);

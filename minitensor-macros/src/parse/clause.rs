@@ -1,7 +1,7 @@
 //! The clauses of `#[custom_op(…)]`.
 
 use minitensor_schema::grammar::{
-    FORMULA_EXAMPLE, Formula, PROPERTY_EXAMPLE, Predicate, PropertyClause, SHAPE_EXAMPLE, Shape, WHERE_EXAMPLE,
+    Formula, Mode, PROPERTY_EXAMPLE, Predicate, PropertyClause, SHAPE_EXAMPLE, Shape, WHERE_EXAMPLE,
 };
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -55,11 +55,11 @@ impl DTypes {
     }
 }
 
-/// The value after `backward =`.
+/// The value after `backward =` or `jvp =`.
 pub enum Backward {
     Auto(Ident),
     None,
-    Function(Path),
+    Function(Mode, Path),
     Formula(Clause<Formula>),
 }
 
@@ -80,6 +80,7 @@ const CLAUSES: &[(&str, &str)] = &[
     ("shape", "shape = (x: [.., n]) -> [.., n]"),
     ("dtype", "dtype = (x: T) -> T where T: f32 | f64"),
     ("backward", "backward = |d_out| { x: d_out * out }"),
+    ("jvp", "jvp = |d_x| { out: d_x * out }"),
     ("axis", "axis = -1"),
     ("combine", "combine = add"),
     ("linear", "linear = x"),
@@ -162,7 +163,11 @@ fn value(word: &Ident, input: ParseStream, clauses: &mut Clauses) -> syn::Result
         }
         "where" => clauses.predicates.push(source::read(input, WHERE_EXAMPLE, |p| p.predicates())?),
         "dtype" => clauses.dtype = Some(input.parse()?),
-        "backward" => clauses.backward = Some(input.parse()?),
+        "backward" | "jvp" if clauses.backward.is_some() => {
+            return Err(error(word, &messages::TWO_GRADIENTS, &[]));
+        }
+        "backward" => clauses.backward = Some(gradient(input, Mode::Reverse)?),
+        "jvp" => clauses.backward = Some(gradient(input, Mode::Forward)?),
         "axis" => clauses.axis = Some(AxisClause { word: word.clone(), default: axis(input)? }),
         "combine" => clauses.combine = Some(Ident::parse_any(input)?),
         "linear" => clauses.properties.push(source::read(input, PROPERTY_EXAMPLE, |p| p.linear())?),
@@ -311,17 +316,18 @@ fn output_dtype(input: ParseStream) -> syn::Result<(Option<Ident>, Type)> {
     Ok((None, input.parse()?))
 }
 
-impl Parse for Backward {
-    fn parse(input: ParseStream) -> syn::Result<Backward> {
-        if input.peek(Token![|]) || input.peek(Token![||]) {
-            return source::read(input, FORMULA_EXAMPLE, |p| p.formula()).map(Backward::Formula);
-        }
-        let path = input.parse::<Path>().map_err(|e| error_at(e, &messages::NOT_A_BACKWARD))?;
-        match path.get_ident() {
-            Some(word) if word == "auto" => Ok(Backward::Auto(word.clone())),
-            Some(word) if word == "none" => Ok(Backward::None),
-            _ => Ok(Backward::Function(path)),
-        }
+/// `auto`, `none`, a path, or a formula. A `jvp` is a path or a formula.
+fn gradient(input: ParseStream, mode: Mode) -> syn::Result<Backward> {
+    if input.peek(Token![|]) || input.peek(Token![||]) {
+        return source::read(input, mode.example(), |p| p.formula(mode)).map(Backward::Formula);
+    }
+    let message = if mode == Mode::Reverse { &messages::NOT_A_BACKWARD } else { &messages::NOT_A_JVP };
+    let path = input.parse::<Path>().map_err(|e| error_at(e, message))?;
+    match path.get_ident() {
+        Some(word) if (word == "auto" || word == "none") && mode == Mode::Forward => Err(error(word, message, &[])),
+        Some(word) if word == "auto" => Ok(Backward::Auto(word.clone())),
+        Some(word) if word == "none" => Ok(Backward::None),
+        _ => Ok(Backward::Function(mode, path)),
     }
 }
 

@@ -437,7 +437,7 @@ fn gradient(op: &Op, clause: Option<Backward>, diag: &mut Diag) -> Gradient {
     let name = &op.name;
     match clause {
         Some(Backward::None) => Gradient::None(format!("'{name}' is defined without a gradient (backward = none)")),
-        Some(Backward::Function(path)) => Gradient::Function(path),
+        Some(Backward::Function(mode, path)) => Gradient::Function(mode, path),
         Some(Backward::Formula(formula)) => Gradient::Formula(formula),
         Some(Backward::Auto(word)) if op.inputs.iter().any(|i| i.mutated) => {
             diag.error(word, &messages::NOT_DERIVABLE_IN_PLACE, &[]);

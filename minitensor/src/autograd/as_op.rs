@@ -7,10 +7,11 @@ use smallvec::SmallVec;
 use super::backward_call::BackwardCall;
 use super::node::{Edge, Meta, Node};
 use super::saved::Saved;
+use super::written;
 use crate::attr::Attr;
 use crate::dispatch::dispatch;
 use crate::error::{Error, Result};
-use crate::op::{Arg, Backward, Dynamic, Formula, OpRef, internal_op};
+use crate::op::{Arg, Backward, Dynamic, OpRef, internal_op};
 use crate::tensor::Tensor;
 
 /// Computes the gradients by an op that takes the cotangents and the saved tensors. If the gradient function reads elements, a
@@ -52,7 +53,7 @@ struct GradientCall {
 impl GradientCall {
     /// The gradients of the inputs that need one. `tensors` are the given cotangents, then the saved tensors.
     fn run(&self, tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
-        let Backward::Formula(Formula { run, .. }) = &self.op.backward else { return Ok(Vec::new()) };
+        let Backward::Formula(formula) = &self.op.backward else { return Ok(Vec::new()) };
         let mut tensors = tensors.iter().copied();
         let mut next = |is_given: &bool| if *is_given { tensors.next() } else { None };
         let cotangents: Vec<Option<Tensor>> = self.has_cotangent.iter().map(|given| next(given).cloned()).collect();
@@ -60,7 +61,7 @@ impl GradientCall {
         let edges = self.needs.iter().map(|needed| needed.then(|| Edge::Leaf(Arc::default()))).collect();
         let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
         let node = Arc::new(Node::new(self.op.clone(), &self.attrs, inputs, outputs, edges, None, saved));
-        let mut gradients = run.call(&BackwardCall::new(&node, &cotangents)?)?;
+        let mut gradients = written::gradients(formula, &BackwardCall::new(&node, &cotangents)?)?;
         gradients.resize(self.needs.len(), None);
         let needed = gradients.into_iter().zip(&self.needs).enumerate().filter(|(_, (_, needed))| **needed);
         let missing = |i: usize| no_gradient(&self.op, i);

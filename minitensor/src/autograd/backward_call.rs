@@ -16,12 +16,17 @@ use crate::op::{OpDef, Role, ShapeRule};
 use crate::precision::stored_dtype;
 use crate::tensor::{Device, Tensor};
 
-/// The call of a gradient: cotangents, saved tensors and attributes, by position.
+/// The call of a gradient: cotangents, saved tensors and attributes, by position. The call of a `jvp` function has tangents instead of
+/// cotangents.
 ///
 /// For an op with an `axis` clause, the tensors have that axis last. The resulting gradients are moved back.
 pub struct BackwardCall<'a> {
     node: &'a Arc<Node>,
     cotangents: &'a [Option<Tensor>],
+    /// For a `jvp` function, one for each flat input.
+    tangents: &'a [Tensor],
+    /// Whether saved tensors come without their histories.
+    detaches: bool,
     axes: Option<AxisLayout>,
     bindings: Bindings<'a>,
 }
@@ -29,7 +34,14 @@ pub struct BackwardCall<'a> {
 impl<'a> BackwardCall<'a> {
     pub(crate) fn new(node: &'a Arc<Node>, cotangents: &'a [Option<Tensor>]) -> Result<BackwardCall<'a>> {
         let op: &OpDef = node.op();
-        let mut call = BackwardCall { node, cotangents, axes: None, bindings: Bindings::default() };
+        let mut call = BackwardCall {
+            node,
+            cotangents,
+            tangents: &[],
+            detaches: false,
+            axes: None,
+            bindings: Bindings::default(),
+        };
         let ShapeRule::Core(rule) = &op.shape else { return Ok(call) };
         let has_axes = |i: &usize| op.axis.is_some() && rule.input(*i).batch && !rule.input(*i).core.is_empty();
         let rank = (0..node.inputs.len()).filter(has_axes).find_map(|i| node.inputs[i].as_ref()).map(|m| m.shape.len());
@@ -48,6 +60,11 @@ impl<'a> BackwardCall<'a> {
             call.bindings.bind(&dims.core, &core, node.attrs()).map_err(Error::value)?;
         }
         Ok(call)
+    }
+
+    /// The same call with tangents of its inputs. `detaches` makes the saved tensors constants.
+    pub(super) fn with_tangents<'b>(&'b self, tangents: &'b [Tensor], detaches: bool) -> Result<BackwardCall<'b>> {
+        Ok(BackwardCall { tangents, detaches, ..BackwardCall::new(self.node, &[])? })
     }
 
     /// The op that was called.
@@ -107,6 +124,14 @@ impl<'a> BackwardCall<'a> {
         self.cotangents.get(output)?.as_ref()
     }
 
+    /// The tangent of a flat input; zero if the input has none. Only `jvp` functions have tangents.
+    pub fn tangent(&self, input: usize) -> Result<Tensor> {
+        self.tangents.get(input).cloned().ok_or_else(|| {
+            let op = &self.op().name;
+            Error::runtime(format!("op '{op}': input {input} has no tangent; only a jvp function has tangents"))
+        })
+    }
+
     /// The value of a flat input at the call.
     pub fn input(&self, input: usize) -> Result<Tensor> {
         let name = &self.op().parameter(input).name;
@@ -141,6 +166,7 @@ impl<'a> BackwardCall<'a> {
 
     fn unpack(&self, slot: usize, name: &str) -> Result<Tensor> {
         self.node.with_saved(|saved| match saved.and_then(|s| s.get(slot)) {
+            Some(Some(saved)) if self.detaches => saved.unpack(self.node, name).map(|t| t.detach()),
             Some(Some(saved)) => saved.unpack(self.node, name),
             Some(None) => Err(self.not_saved(name)),
             None => Err(released(&self.op().name)),

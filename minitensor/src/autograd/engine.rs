@@ -9,7 +9,7 @@ use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
-use super::{as_op, linear};
+use super::{as_op, linear, written};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
 use crate::graph::is_recording;
@@ -62,6 +62,20 @@ pub(crate) fn grad_of_part(
     Pass { is_part: true, ..Pass::new(options, targets) }.run(outputs, cotangents)
 }
 
+/// The gradients of a computation that was recorded since a sequence number, with respect to leaves. What it was computed from is constant.
+pub(super) fn grad_since(
+    sequence: u64,
+    outputs: &[Tensor],
+    leaves: &[Tensor],
+    cotangents: &[Option<Tensor>],
+    create_graph: bool,
+) -> Result<Vec<Option<Tensor>>> {
+    let targets = leaves.iter().map(|t| t.edge().map(Option::into_iter)).collect::<Result<Vec<_>>>()?;
+    let targets = Some(targets.into_iter().flatten().collect());
+    let options = Options { retain_graph: false, create_graph };
+    Pass { since: Some(sequence), ..Pass::new(options, targets) }.run(outputs, cotangents)
+}
+
 type Cotangents = SmallVec<[Option<Tensor>; 1]>;
 
 struct Pass {
@@ -69,6 +83,8 @@ struct Pass {
     targets: Option<Vec<Edge>>,
     /// Whether the hooks of targets belong to another pass.
     is_part: bool,
+    /// The sequence number below which nodes, and leaves that are no targets, are constant.
+    since: Option<u64>,
     found: Vec<Option<Tensor>>,
     /// The nodes still to visit and the sums of their cotangents, by sequence number.
     waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
@@ -93,6 +109,7 @@ impl Pass {
             found: vec![None; targets.as_ref().map_or(0, Vec::len)],
             targets,
             is_part: false,
+            since: None,
             waiting: BTreeMap::new(),
             leaves: Vec::new(),
             leaf_slots: BTreeMap::new(),
@@ -171,6 +188,13 @@ impl Pass {
         Ok(std::mem::take(&mut self.found))
     }
 
+    fn is_constant(&self, edge: &Edge) -> bool {
+        self.since.is_some_and(|since| match edge {
+            Edge::Node(node, _) => node.sequence < since,
+            Edge::Leaf(meta) => !self.is_target(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, meta))),
+        })
+    }
+
     fn is_target(&self, is_it: impl Fn(&Edge) -> bool) -> bool {
         self.targets.iter().flatten().any(is_it)
     }
@@ -190,6 +214,9 @@ impl Pass {
 
     /// Adds a gradient to the sum at the end of an edge. `dtype` is that of the tensor that has this gradient.
     fn arrive(&mut self, edge: &Edge, grad: Tensor, dtype: DType) -> Result<()> {
+        if self.is_constant(edge) {
+            return Ok(());
+        }
         let slot = match edge {
             Edge::Leaf(meta) => match self.leaf_slots.get(&Arc::as_ptr(meta)) {
                 Some(at) => {
@@ -286,7 +313,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
         Backward::Derived(_) | Backward::Program(_) => gradient::run(&call)?,
         // The function of a library may read elements.
         Backward::Formula(_) if is_recording() && op.is_of_library() => as_op::gradients(node, cotangents)?,
-        Backward::Formula(formula) => formula.run.call(&call)?,
+        Backward::Formula(formula) => written::gradients(formula, &call)?,
         Backward::None(why) => return Err(Error::runtime(format!("op '{}' has no gradient: {why}", op.name))),
         Backward::NotNeeded => Vec::new(),
         Backward::Composite => {

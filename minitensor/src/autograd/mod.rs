@@ -11,6 +11,7 @@ mod node;
 mod reach;
 mod saved;
 mod view;
+mod written;
 
 pub use backward_call::BackwardCall;
 pub(crate) use engine::grad_of_part;

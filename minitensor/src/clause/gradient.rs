@@ -1,8 +1,9 @@
-//! A parsed gradient formula: a small tree of op calls.
+//! A parsed formula of gradients or tangents: a small tree of op calls.
 
 use std::sync::OnceLock;
 
 use minitensor_schema::gradient::{Name, Property};
+use minitensor_schema::grammar::Mode;
 
 use crate::attr::{Attr, FromAttr};
 use crate::autograd::BackwardCall;
@@ -12,8 +13,9 @@ use crate::tensor::Tensor;
 
 /// A checked formula.
 pub struct Gradient {
+    pub mode: Mode,
     pub lets: Vec<Let>,
-    /// Positions of inputs, each with its gradient.
+    /// Positions of inputs, each with its gradient; or of outputs, each with its tangent.
     pub entries: Vec<(usize, FormulaExpr)>,
     /// The number of names that the `let`s bind.
     pub slots: usize,
@@ -24,7 +26,7 @@ pub struct Let {
     /// The slots that receive the values.
     pub slots: std::ops::Range<usize>,
     pub value: LetValue,
-    /// Positions of the inputs whose gradients use it.
+    /// Positions of the entries that use it.
     pub users: Vec<usize>,
 }
 
@@ -90,22 +92,27 @@ enum Thing {
 }
 
 impl Gradient {
-    /// Returns one gradient for each input that needs one.
+    /// Returns one gradient for each input that needs one, or one tangent for each output.
     pub fn run(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+        let (count, is_needed): (_, &dyn Fn(usize) -> bool) = match self.mode {
+            Mode::Reverse => (call.num_inputs(), &|i| call.needs(i)),
+            Mode::Forward => (call.op().outputs.len(), &|_| true),
+        };
         let mut run = Run { call, slots: vec![Thing::Known(Attr::None); self.slots] };
-        for wanted in self.lets.iter().filter(|l| l.users.iter().any(|i| call.needs(*i))) {
+        for wanted in self.lets.iter().filter(|l| l.users.iter().any(|i| is_needed(*i))) {
             run.bind(wanted)?;
         }
-        let mut gradients = vec![None; call.num_inputs()];
-        for (i, node) in self.entries.iter().filter(|(i, _)| call.needs(*i)) {
-            gradients[*i] = match run.value(node)? {
+        let mut found = vec![None; count];
+        for (i, node) in self.entries.iter().filter(|(i, _)| is_needed(*i)) {
+            found[*i] = match run.value(node)? {
                 Thing::Tensor(tensor) => Some(tensor),
                 other => {
-                    return Err(run.wrong(format!("the gradient of input {i} must be a tensor, got {}", other.shown())));
+                    let (what, of) = self.mode.computes();
+                    return Err(run.wrong(format!("the {what} of {of} {i} must be a tensor, got {}", other.shown())));
                 }
             };
         }
-        Ok(gradients)
+        Ok(found)
     }
 }
 
@@ -189,6 +196,7 @@ impl Run<'_, '_> {
     fn name(&self, name: Name) -> Result<Thing> {
         Ok(match name {
             Name::Cotangent(k) => Thing::Tensor(self.call.cotangent(k)?),
+            Name::Tangent(i) => Thing::Tensor(self.call.tangent(i)?),
             Name::Input(i) => self.call.optional_input(i)?.map_or(Thing::Known(Attr::None), Thing::Tensor),
             Name::Output(k) => Thing::Tensor(self.call.output(k)?),
             Name::Attr(i) => Thing::Known(self.call.attrs()[i].clone()),

@@ -1,14 +1,14 @@
-//! The clauses of `#[custom_op]` as text, for ops made at run time. [`shape()`] and [`backward()`] read them with the grammar and
+//! The clauses of `#[custom_op]` as text, for ops made at run time. [`shape()`] and [`formula()`] read them with the grammar and
 //! the checks of [the schema](minitensor_schema), as the macro does.
 //!
 //! The text may be untrusted, so its length and nesting are limited. An error shows the part of the text that is wrong.
 
-mod backward;
+mod formula;
 mod gradient;
 mod property;
 mod shape;
 
-pub use backward::backward;
+pub use formula::formula;
 pub use property::{pattern, properties};
 pub use shape::{Shape, shape};
 

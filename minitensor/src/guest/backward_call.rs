@@ -7,7 +7,8 @@ use crate::op::{OpDef, Role};
 use crate::plugin::abi;
 use crate::tensor::{Device, Tensor};
 
-/// The call of a gradient: cotangents, saved tensors and attributes, all by position.
+/// The call of a gradient: cotangents, saved tensors and attributes, all by position. The call of a `jvp` function has tangents instead of
+/// cotangents.
 pub struct BackwardCall<'a> {
     op: &'a OpDef,
     attrs: Vec<Attr>,
@@ -74,6 +75,12 @@ impl<'a> BackwardCall<'a> {
 
     fn cotangent_if_any(&self, output: usize) -> Result<Option<Tensor>> {
         self.tensor(self.call.cotangents, output, self.outputs().len())
+    }
+
+    /// The tangent of a flat input; zero if the input has none. Only `jvp` functions have tangents.
+    pub fn tangent(&self, input: usize) -> Result<Tensor> {
+        let found = self.tensor(self.call.cotangents, input, self.num_inputs())?;
+        found.ok_or_else(|| Error::runtime(format!("op '{}': input {input} has no tangent", self.op.name)))
     }
 
     /// The value of a flat input in the forward call.

@@ -264,7 +264,11 @@ fn set_backward(op: &'static OpDef, table: &mut abi::Op) {
             (table.wrt, table.n_wrt) = numbers(&derived.wrt);
         }
         Backward::Formula(formula) => {
-            (table.backward_kind, table.gradient) = (backward::FUNCTION, Some(gradient as abi::GradientFn));
+            table.backward_kind = match formula.mode {
+                Mode::Reverse => backward::FUNCTION,
+                Mode::Forward => backward::JVP_FUNCTION,
+            };
+            table.gradient = Some(gradient as abi::GradientFn);
             table.gradient_context = std::ptr::from_ref(op).cast();
             (table.saved_inputs, table.n_saved_inputs) = numbers(&formula.saved_inputs);
             (table.saved_outputs, table.n_saved_outputs) = numbers(&formula.saved_outputs);
@@ -399,10 +403,13 @@ unsafe extern "C" fn gradient(call: *const abi::Gradient, error: *mut ErrorSink)
                 return Err(Error::runtime("the gradient of the op is not a function"));
             };
             let gradients = formula.run.call(&BackwardCall::new(op, call)?)?;
-            if gradients.len() != call.n_inputs as usize && !gradients.is_empty() {
-                let got = counted(gradients.len(), "tensor");
-                let n = counted(call.n_inputs as usize, "input");
-                return Err(Error::runtime(format!("its gradient returned {got}, expected one for each of {n}")));
+            let (count, what, of) = match formula.mode {
+                Mode::Reverse => (call.n_inputs as usize, "gradient", "input"),
+                Mode::Forward => (call.n_outputs as usize, "jvp", "output"),
+            };
+            if gradients.len() != count && !gradients.is_empty() {
+                let (got, n) = (counted(gradients.len(), "tensor"), counted(count, of));
+                return Err(Error::runtime(format!("its {what} returned {got}, expected one for each of {n}")));
             }
             for (k, gradient) in gradients.into_iter().enumerate() {
                 *call.gradients.add(k) = gradient.map_or(std::ptr::null_mut(), Tensor::into_handle);

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use minitensor_schema::grammar::Mode;
 pub use minitensor_schema::signature::{
     Arity, Attribute, Axis, Core, DTypeRule, Generic, Input, List, Output, Role, Signature, Text,
 };
@@ -160,38 +161,41 @@ pub struct Derived {
     pub gradients: Gradients,
 }
 
-/// A hand-written gradient.
+/// A hand-written gradient, or the hand-written tangents that it is the transpose of.
 #[derive(Clone, Debug)]
 pub struct Formula {
-    /// Computes the gradients of the inputs that need one.
+    /// Whether `run` computes gradients or tangents.
+    pub mode: Mode,
+    /// Computes the gradients of the inputs that need one, or the tangents of all returned and mutated outputs.
     pub run: BackwardBody,
     /// Inputs that the formula uses.
     pub saved_inputs: List<u8>,
     /// Outputs that the formula uses.
     pub saved_outputs: List<u8>,
-    /// Inputs declared without a gradient (`x: none`).
+    /// Inputs declared without a gradient (`x: none`, or `_` as the tangent).
     pub without: List<u8>,
 }
 
-/// The function of a hand-written gradient.
+/// The function of a [`Formula`].
 #[derive(Clone)]
 pub enum BackwardBody {
     /// Compiled.
     Static(BackwardFn),
     /// Created at run time.
     Shared(Arc<DynamicBackwardFn>),
-    /// Created from the text of a `backward` clause.
+    /// Created from the text of a `backward` or `jvp` clause.
     Clause(Arc<DynamicBackwardFn>, Arc<str>),
 }
 
-/// A gradient as a function. It returns one entry for each flat input, `None` if no gradient is needed.
+/// A gradient as a function. It returns one entry for each flat input, `None` if no gradient is needed. A function of tangents
+/// returns one entry for each output that is not only saved, `None` if the tangent is zero.
 pub type BackwardFn = for<'a> fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>>;
 
 /// A gradient as a closure, with the result of a [`BackwardFn`].
 pub type DynamicBackwardFn = dyn for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync;
 
 impl BackwardBody {
-    /// The gradients for one call.
+    /// The gradients or tangents for one call.
     pub(crate) fn call(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         match self {
             BackwardBody::Static(run) => run(call),

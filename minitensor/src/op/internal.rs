@@ -13,6 +13,7 @@ pub(crate) fn history_op(name: String, is_interpreted: bool, gradient: Arc<Dynam
     let body = |_: &Call<'_>| Err(Error::runtime("it occurs only in histories, and is not called"));
     let none: List<u8> = Cow::Borrowed(&[]);
     let backward = Backward::Formula(Formula {
+        mode: Mode::Reverse,
         run: BackwardBody::Shared(gradient),
         saved_inputs: none.clone(),
         saved_outputs: none.clone(),

@@ -453,6 +453,7 @@ def _build_op(
     attrs: list[tuple[str, str | list[str], list[object]]],
     outputs: list[str],
     backward: Callable[..., Any] | str | None,
+    jvp: Callable[..., Any] | None,
     validate: Callable[..., Any] | None,
     properties: str | None,
     doc: str,

@@ -216,13 +216,20 @@ def _build(
     validate: _Function | None,
     doc: str,
     properties: str | None = None,
+    jvp: _Function | None = None,
 ) -> CustomOp:
     if isinstance(backward, str) and backward != "none":
         expected = "a function, None (the gradient follows from the ops called), or 'none' (no gradient)"
         raise ValueError(f"op '{name}': backward must be {expected}, got '{backward}'")
+    if jvp is not None and not callable(jvp):
+        raise TypeError(f"op '{name}': jvp must be a function or None, got {type(jvp).__name__}")
+    if jvp is not None and backward is not None:
+        raise ValueError(f"op '{name}': pass either backward or jvp, got both; the gradient follows from jvp")
     code = getattr(inspect.unwrap(forward), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("<python>", 0)
-    op = _minitensor._build_op(name, forward, inputs, attrs, outputs, backward, validate, properties, doc, file, line)
+    op = _minitensor._build_op(
+        name, forward, inputs, attrs, outputs, backward, jvp, validate, properties, doc, file, line
+    )
     key = hash(op)
     # A callable object may not support weak references.
     with contextlib.suppress(TypeError):
@@ -248,6 +255,7 @@ def custom_op(
     *,
     name: str | None = None,
     backward: _Function | str | None = None,
+    jvp: _Function | None = None,
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
     tune: Mapping[str, Sequence[int]] | None = None,
@@ -259,6 +267,7 @@ def custom_op(
     *,
     name: str | None = None,
     backward: _Function | str | None = None,
+    jvp: _Function | None = None,
     validate: _Function | None = None,
     outputs: Sequence[str] | None = None,
     tune: Mapping[str, Sequence[int]] | None = None,
@@ -276,6 +285,9 @@ def custom_op(
     `backward(ctx, *grads)` takes the gradients of the outputs and returns one gradient for each tensor input, or `None`
     if it is not needed. `ctx` has the attributes `inputs`, `outputs`, `attrs` and `needs_input_grad`. With
     `backward="none"`, differentiating the op raises an error.
+
+    `jvp` defines it in forward mode instead: a function `jvp(ctx, *tangents)` takes the tangents of the tensor inputs
+    and returns the tangents of the outputs, by ops that are linear in the tangents. The gradient is its transpose.
 
     `validate(*inputs)` raises an error if the inputs are invalid.
 
@@ -299,14 +311,15 @@ def custom_op(
     >>> mt.unregister_custom_op_py("docs::scaled_square")
     """
     if function is None:
-        return lambda f: _register(f, name, backward, validate, outputs, tune or {}, properties)
-    return _register(function, name, backward, validate, outputs, tune or {}, properties)
+        return lambda f: _register(f, name, backward, jvp, validate, outputs, tune or {}, properties)
+    return _register(function, name, backward, jvp, validate, outputs, tune or {}, properties)
 
 
 def _register(
     function: _Function,
     name: str | None,
     backward: _Function | str | None,
+    jvp: _Function | None,
     validate: _Function | None,
     outputs: Sequence[str] | None,
     tune: Mapping[str, Sequence[int]],
@@ -319,7 +332,7 @@ def _register(
     doc = inspect.getdoc(function) or f"The op {name}, defined in Python."
     named = list(outputs) if outputs else schema.outputs
     forward = schema.taking_members(function)
-    op = _build(name, forward, schema.inputs, schema.attrs, named, backward, validate, doc, properties)
+    op = _build(name, forward, schema.inputs, schema.attrs, named, backward, validate, doc, properties, jvp)
     return _replace(op, f"{function.__module__}.{function.__qualname__}")
 
 
@@ -400,6 +413,7 @@ class CustomOpBuilder:
         self._outputs = ["out"]
         self._forward: _Function | None = None
         self._backward: _Function | str | None = None
+        self._jvp: _Function | None = None
         self._validate: _Function | None = None
         self._doc = f"The op {name}, defined in Python."
 
@@ -419,6 +433,11 @@ class CustomOpBuilder:
         input_dtypes, input_devices)`, and returns a dict of gradients by input id.
         """
         self._backward = function if isinstance(function, str) else by_input_id(function, self._name)
+        return self
+
+    def jvp(self, function: _Function) -> CustomOpBuilder:
+        """Sets the tangents of the outputs: `function(ctx, *tangents)`, as for `custom_op`."""
+        self._jvp = function
         return self
 
     def validate(self, function: _Function) -> CustomOpBuilder:
@@ -461,7 +480,7 @@ class CustomOpBuilder:
         if self._forward is None:
             raise ValueError(f"op '{self._name}' has no forward function; call .forward(…)")
         schema = (self._inputs, self._attrs, self._outputs)
-        return _build(self._name, self._forward, *schema, self._backward, self._validate, self._doc)
+        return _build(self._name, self._forward, *schema, self._backward, self._validate, self._doc, jvp=self._jvp)
 
     def register(self) -> Callable[..., Tensor]:
         """Registers the op, and returns `mt.ops.<name>`."""

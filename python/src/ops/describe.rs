@@ -1,6 +1,6 @@
 //! `mt.ops.describe`: an op as a dictionary.
 
-use minitensor::op::{Arity, Backward, Role};
+use minitensor::op::{Arity, Backward, Formula, Mode, Role};
 use minitensor::{Attr, AttrKind, OpDef, registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -26,6 +26,7 @@ fn gradient(op: &OpDef) -> &'static str {
     match &op.backward {
         Backward::None(_) | Backward::NotNeeded => "none",
         Backward::Derived(_) | Backward::Program(_) => "derived",
+        Backward::Formula(Formula { mode: Mode::Forward, .. }) => "jvp",
         Backward::Formula(_) => "formula",
         Backward::Composite => "of the called ops",
     }

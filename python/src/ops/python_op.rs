@@ -160,6 +160,42 @@ fn attributes<'py>(py: Python<'py>, op: &OpDef, names: &[String], values: &[Attr
     Ok(keywords)
 }
 
+/// Calls the function of a gradient, or of tangents, with the context and its tensors.
+fn differentiated(
+    py: Python<'_>,
+    what: &str,
+    names: &[String],
+    function: &Py<PyAny>,
+    call: &BackwardCall<'_>,
+    tensors: impl Iterator<Item = minitensor::Result<Tensor>>,
+) -> Result<Vec<Option<Tensor>>> {
+    let inputs = (0..call.num_inputs()).map(|i| object(py, call.optional_input(i)?.as_ref()).map_err(Into::into));
+    let outputs = call.returned().map(|k| object(py, Some(&call.output(k)?)).map_err(Into::into));
+    let context = BackwardContext {
+        inputs: PyTuple::new(py, inputs.collect::<Result<Vec<_>>>()?)?.unbind(),
+        outputs: PyTuple::new(py, outputs.collect::<Result<Vec<_>>>()?)?.unbind(),
+        attrs: attributes(py, call.op(), names, call.attrs())?.unbind(),
+        needs_input_grad: PyTuple::new(py, (0..call.num_inputs()).map(|i| call.needs(i)).collect::<Vec<_>>())?.unbind(),
+    };
+    let mut arguments = vec![Py::new(py, context)?.into_any()];
+    for tensor in tensors {
+        arguments.push(object(py, Some(&tensor?))?);
+    }
+    results(what, &function.bind(py).call1(PyTuple::new(py, arguments)?)?)
+}
+
+/// The tangents of the outputs, by a function `jvp(ctx, *tangents)`.
+fn tangents(
+    name: &str,
+    names: &[String],
+    function: &Py<PyAny>,
+    call: &BackwardCall<'_>,
+) -> Result<Vec<Option<Tensor>>> {
+    let given = (0..call.num_inputs()).map(|i| call.tangent(i));
+    gil::attach(|py| differentiated(py, &format!("op '{name}': the jvp function"), names, function, call, given))
+}
+
+/// The gradients of the inputs, by a function `backward(ctx, *cotangents)`.
 fn gradient(
     name: &str,
     names: &[String],
@@ -167,29 +203,13 @@ fn gradient(
     call: &BackwardCall<'_>,
 ) -> Result<Vec<Option<Tensor>>> {
     gil::attach(|py| {
-        let mut inputs = Vec::new();
-        for i in 0..call.num_inputs() {
-            inputs.push(object(py, call.optional_input(i)?.as_ref())?);
-        }
-        let (mut outputs, mut arguments) = (Vec::new(), Vec::new());
-        for k in call.returned() {
-            outputs.push(object(py, Some(&call.output(k)?))?);
-            arguments.push(object(py, Some(&call.cotangent(k)?))?);
-        }
-        let needs: Vec<bool> = (0..call.num_inputs()).map(|i| call.needs(i)).collect();
-        let context = BackwardContext {
-            inputs: PyTuple::new(py, inputs)?.unbind(),
-            outputs: PyTuple::new(py, outputs)?.unbind(),
-            attrs: attributes(py, call.op(), names, call.attrs())?.unbind(),
-            needs_input_grad: PyTuple::new(py, &needs)?.unbind(),
-        };
-        arguments.insert(0, Py::new(py, context)?.into_any());
-        let given = function.bind(py).call1(PyTuple::new(py, arguments)?)?;
-        let grads = results(&format!("op '{name}': the backward function"), &given)?;
-        if grads.len() != needs.len() {
+        let given = call.returned().map(|k| call.cotangent(k));
+        let what = format!("op '{name}': the backward function");
+        let grads = differentiated(py, &what, names, function, call, given)?;
+        if grads.len() != call.num_inputs() {
             return Err(PyValueError::new_err(format!(
                 "op '{name}': the backward function must return one gradient for each of {} inputs, got {}",
-                needs.len(),
+                call.num_inputs(),
                 grads.len()
             ))
             .into());
@@ -235,7 +255,7 @@ fn candidates(py: Python<'_>, name: &str, values: &[Py<PyAny>]) -> Result<Vec<i6
 /// Builds an op from Python functions.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
-#[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, validate, properties, doc, file, line))]
+#[pyo3(signature = (name, forward, inputs, attrs, outputs, backward, jvp, validate, properties, doc, file, line))]
 fn _build_op(
     py: Python<'_>,
     name: String,
@@ -244,6 +264,7 @@ fn _build_op(
     attrs: Attributes,
     outputs: Vec<String>,
     backward: Option<&Bound<'_, PyAny>>,
+    jvp: Option<Py<PyAny>>,
     validate: Option<Py<PyAny>>,
     properties: Option<String>,
     doc: String,
@@ -259,10 +280,14 @@ fn _build_op(
         builder = match backward.extract::<String>() {
             Ok(_) => builder.no_backward(format!("'{name}' is defined without a gradient (backward='none')")),
             Err(_) => {
-                let function = backward.clone().unbind();
+                let (name, names, function) = (name.clone(), names.clone(), backward.clone().unbind());
                 builder.backward(move |call| gradient(&name, &names, &function, call).map_err(Error::from))
             }
         };
+    }
+    if let Some(function) = jvp {
+        let (name, names) = (name.clone(), names.clone());
+        builder = builder.jvp(move |call| tangents(&name, &names, &function, call).map_err(Error::from));
     }
     if let Some(validate) = validate {
         builder = builder.validate(move |inputs| {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use minitensor::kernels::program::Program;
 use minitensor::op::{
-    Attribute, Axis, DTypeRule, Portable, PortableCall, PortableGradient, PortableInput, PortableOutput,
+    Attribute, Axis, DTypeRule, Mode, Portable, PortableCall, PortableGradient, PortableInput, PortableOutput,
     PortableProgram,
 };
 use minitensor::{AttrKind, DType, DTypeSet, Error, attr, registry, tuning};
@@ -78,7 +78,8 @@ fn write(op: &Portable) -> Result<Value> {
     let gradient = match &op.gradient {
         PortableGradient::Derived => json!({"kind": "derived"}),
         PortableGradient::None(why) => json!({"kind": "none", "reason": why}),
-        PortableGradient::Formula(text) => json!({"kind": "formula", "formula": text}),
+        PortableGradient::Formula(Mode::Reverse, text) => json!({"kind": "formula", "formula": text}),
+        PortableGradient::Formula(Mode::Forward, text) => json!({"kind": "jvp", "formula": text}),
         PortableGradient::Op(vjp, wrt) => json!({"kind": "op", "op": write(vjp)?, "wrt": wrt}),
     };
     let names = |dtypes: &DTypeSet| dtypes.iter().map(|d| d.name()).collect::<Vec<_>>();
@@ -273,13 +274,14 @@ fn read_gradient(op: &Fields<'_>, depth: usize) -> Read<PortableGradient> {
     Ok(match fields.get("kind").text()? {
         "derived" => PortableGradient::Derived,
         "none" => PortableGradient::None(fields.get("reason").text()?.into()),
-        "formula" => PortableGradient::Formula(fields.get("formula").text()?.into()),
+        "formula" => PortableGradient::Formula(Mode::Reverse, fields.get("formula").text()?.into()),
+        "jvp" => PortableGradient::Formula(Mode::Forward, fields.get("formula").text()?.into()),
         "op" if depth == 0 => return Err(Error::value(format!("{} is nested too deeply", part.place))),
         "op" => {
             let vjp = read(&fields.get("op"), depth - 1)?;
             PortableGradient::Op(Box::new(vjp), fields.get("wrt").each(Part::position)?)
         }
-        _ => return Err(fields.get("kind").wrong("'derived', 'none', 'formula' or 'op'")),
+        _ => return Err(fields.get("kind").wrong("'derived', 'none', 'formula', 'jvp' or 'op'")),
     })
 }
 

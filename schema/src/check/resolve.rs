@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::attr::Attr;
 use crate::gradient::{BINARY, Bound, Entry, Gradient, Let, Name, PROPERTIES, ResolvedExpr, ResolvedKind, UNARY};
-use crate::grammar::{self, Argument, Dialect, Expr, ExprKind, Formula, Tokens};
+use crate::grammar::{self, Argument, Dialect, Expr, ExprKind, Formula, Mode, Tokens};
 use crate::message::{self, Message};
 use crate::problem::{Extent, Problem};
 use crate::signature::Signature;
@@ -29,30 +29,40 @@ pub(super) fn resolve(
     let lets = formula.lets.iter().filter_map(|bound| scope.binding(bound)).collect();
     let (mut entries, mut without) = (Vec::new(), Vec::new());
     for entry in &formula.entries {
-        let Some(input) = op.inputs.iter().position(|i| i.name == entry.input) else { continue };
+        let of = match formula.mode {
+            Mode::Reverse => op.inputs.iter().position(|i| i.name == entry.of),
+            Mode::Forward => op.outputs.iter().position(|o| o.name == entry.of),
+        };
+        let Some(of) = of else { continue };
         match &entry.value {
-            None => without.push(input),
+            None if formula.mode == Mode::Reverse => without.push(of),
+            None => {}
             Some(value) => {
                 let value = scope.tensor(value);
                 let mentions = scope.take_mentions();
-                entries.extend(value.map(|value| Entry { input, value, mentions }));
+                entries.extend(value.map(|value| Entry { of, value, mentions }));
             }
         }
+    }
+    if formula.mode == Mode::Forward {
+        let unused = formula.given.iter().enumerate().filter(|(_, (name, _))| name == "_").map(|(i, _)| i);
+        without.extend(unused.filter(|i| op.inputs.get(*i).is_some_and(|input| op.is_differentiable(input.dtype))));
+        scope.check_tangents(op, formula);
     }
     let Scope { problems, slots, saved_inputs, saved_outputs, .. } = scope;
     let lets = with_users(lets, &entries);
     Resolved { gradient: Gradient { lets, entries, without, slots, saved_inputs, saved_outputs }, problems }
 }
 
-/// Finds for each `let` the inputs whose gradients use it, directly or through later `let`s.
+/// Finds for each `let` the entries that use it, directly or through later `let`s.
 fn with_users(mut lets: Vec<Let>, entries: &[Entry]) -> Vec<Let> {
     let mut wanted: Vec<(usize, BTreeSet<usize>)> =
-        entries.iter().map(|e| (e.input, slots_in(std::slice::from_ref(&e.value)))).collect();
+        entries.iter().map(|e| (e.of, slots_in(std::slice::from_ref(&e.value)))).collect();
     for bound in lets.iter_mut().rev() {
         let used = slots_in(bound.value.nodes());
-        for (input, slots) in &mut wanted {
+        for (of, slots) in &mut wanted {
             if bound.slots.clone().any(|slot| slots.contains(&slot)) {
-                bound.users.push(*input);
+                bound.users.push(*of);
                 slots.extend(&used);
             }
         }
@@ -81,6 +91,8 @@ struct Scope<'a> {
     slots: usize,
     /// The names that the current `let` or entry mentions.
     mentions: BTreeSet<String>,
+    /// The inputs whose tangents it mentions.
+    tangents: BTreeSet<usize>,
     saved_inputs: BTreeSet<usize>,
     saved_outputs: BTreeSet<usize>,
     problems: Vec<Problem>,
@@ -93,10 +105,27 @@ impl<'a> Scope<'a> {
         names.extend(op.attrs.iter().enumerate().map(|(i, a)| (a.name.to_string(), Name::Attr(i))));
         names.extend(op.outputs.iter().enumerate().map(|(k, o)| (o.name.to_string(), Name::Output(k))));
         names.extend(op.inputs.iter().enumerate().map(|(i, input)| (input.name.to_string(), Name::Input(i))));
-        let cotangents = op.visible().zip(&formula.cotangents).filter(|(_, (name, _))| name != "_");
-        names.extend(cotangents.map(|(k, (name, _))| (name.clone(), Name::Cotangent(k))));
-        let (slots, mentions, saved_inputs, saved_outputs, problems) = Default::default();
-        Scope { tokens, dialect, names, slots, mentions, saved_inputs, saved_outputs, problems }
+        let given: Vec<Name> = match formula.mode {
+            Mode::Reverse => op.visible().map(Name::Cotangent).collect(),
+            Mode::Forward => (0..op.inputs.len()).map(Name::Tangent).collect(),
+        };
+        let given = given.into_iter().zip(&formula.given).filter(|(_, (name, _))| name != "_");
+        names.extend(given.map(|(what, (name, _))| (name.clone(), what)));
+        let (slots, mentions, tangents, saved_inputs, saved_outputs, problems) = Default::default();
+        Scope { tokens, dialect, names, slots, mentions, tangents, saved_inputs, saved_outputs, problems }
+    }
+
+    /// A tangent that is not used is a mistake: the derivative would be zero.
+    fn check_tangents(&mut self, op: &Signature<'_>, formula: &Formula) {
+        let is_output = |entry: &grammar::Entry| op.outputs.iter().any(|o| o.name == entry.of);
+        if !formula.entries.iter().all(is_output) {
+            return;
+        }
+        for (i, ((name, at), input)) in formula.given.iter().zip(op.inputs).enumerate() {
+            if name != "_" && op.is_differentiable(input.dtype) && !self.tangents.contains(&i) {
+                self.problems.push(Problem::tokens(*at, &message::TANGENT_UNUSED, &[name, &input.name]));
+            }
+        }
     }
 
     fn is_rust(&self) -> bool {
@@ -146,7 +175,7 @@ impl<'a> Scope<'a> {
         Some(Let { names, pattern: bound.pattern, slots, value, mentions, users: Vec::new() })
     }
 
-    /// A gradient.
+    /// The value of an entry.
     fn tensor(&mut self, expr: &Expr) -> Option<ResolvedExpr> {
         let node = self.expr(expr)?;
         if node.is_tensor { Some(node) } else { self.wrong(expr.at, &message::ENTRY_NOT_TENSOR) }
@@ -322,6 +351,7 @@ impl<'a> Scope<'a> {
             Some(what) => {
                 self.mentions.insert(name.to_owned());
                 match what {
+                    Name::Tangent(i) => drop(self.tangents.insert(i)),
                     Name::Input(i) => drop(self.saved_inputs.insert(i)),
                     Name::Output(k) => drop(self.saved_outputs.insert(k)),
                     _ => {}

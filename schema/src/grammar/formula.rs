@@ -1,4 +1,4 @@
-//! The clause `backward` as a tree.
+//! The clauses `backward` and `jvp` as a tree.
 
 use super::expr::{Expr, ExprKind, Let};
 use super::parser::{Parsed, Parser};
@@ -6,62 +6,99 @@ use super::token::TokenKind;
 use crate::message;
 use crate::problem::{Extent, Problem};
 
+/// The mode of automatic differentiation that a formula is written for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// `backward`: takes the cotangents of the outputs, and computes the gradients of the inputs.
+    Reverse,
+    /// `jvp`: takes the tangents of the inputs, and computes the tangents of the outputs.
+    Forward,
+}
+
 /// `|d, _| { let a = x.exp(); x: d * a, weight: none }`
 #[derive(Clone, Debug)]
 pub struct Formula {
-    /// The name of each cotangent, including `_`, and its extent.
-    pub cotangents: Vec<(String, Extent)>,
+    /// Whether it computes gradients or tangents.
+    pub mode: Mode,
+    /// The name of each cotangent or tangent that it takes, including `_`, and its extent.
+    pub given: Vec<(String, Extent)>,
     /// The `let`s, which come first.
     pub lets: Vec<Let>,
-    /// The gradients.
+    /// The gradients or tangents that it computes.
     pub entries: Vec<Entry>,
 }
 
-/// The gradient of one input.
+/// The gradient of one input, or the tangent of one output.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The name of the input.
-    pub input: String,
+    /// The name of the input or output.
+    pub of: String,
     /// The extent of the name.
     pub at: Extent,
     /// `None` for `none`.
     pub value: Option<Expr>,
 }
 
-/// The syntax of a formula, for errors.
-pub const EXAMPLE: &str = "|d_out| { x: d_out * out }";
+impl Mode {
+    /// The clause of a formula.
+    pub fn clause(self) -> &'static str {
+        match self {
+            Mode::Reverse => "backward",
+            Mode::Forward => "jvp",
+        }
+    }
+
+    /// The syntax of a formula, for errors.
+    pub fn example(self) -> &'static str {
+        match self {
+            Mode::Reverse => "|d_out| { x: d_out * out }",
+            Mode::Forward => "|d_x| { out: d_x * out }",
+        }
+    }
+
+    /// What a formula computes, and of what.
+    pub fn computes(self) -> (&'static str, &'static str) {
+        match self {
+            Mode::Reverse => ("gradient", "input"),
+            Mode::Forward => ("tangent", "output"),
+        }
+    }
+}
 
 impl Parser<'_> {
     /// Reads `|d_out| { x: d_out * out }`.
     ///
     /// # Errors
     /// The text is not a formula.
-    pub fn formula(&mut self) -> Parsed<Formula> {
-        let cotangents = match self.take("||") {
+    pub fn formula(&mut self, mode: Mode) -> Parsed<Formula> {
+        let given = match self.take("||") {
             true => Vec::new(),
             false => {
                 self.expect("|")?;
-                self.list("|", |p| p.word("the name of a cotangent"))?
+                let what = if mode == Mode::Reverse { "the name of a cotangent" } else { "the name of a tangent" };
+                self.list("|", |p| p.word(what))?
             }
         };
         self.expect("{")?;
-        let (lets, entries) = (self.lets()?, self.list("}", Self::entry)?);
-        Ok(Formula { cotangents, lets, entries })
+        let (lets, entries) = (self.lets()?, self.list("}", |p| p.entry(mode))?);
+        Ok(Formula { mode, given, lets, entries })
     }
 
-    fn entry(&mut self) -> Parsed<Entry> {
+    fn entry(&mut self, mode: Mode) -> Parsed<Entry> {
         let start = self.position();
         if self.is_word("let") {
             return Err(Problem::tokens(Extent::of(start), &message::LATE_LET, &[]));
         }
         let is_entry = self.peek().kind == TokenKind::Word && self.ahead(1).kind == TokenKind::Sign(":");
         if !is_entry {
-            return Err(Problem::tokens(Extent::of(start), &message::NOT_AN_ENTRY, &[]));
+            let (what, of) = mode.computes();
+            let example = mode.example().split(['{', '}']).nth(1).unwrap_or_default().trim();
+            return Err(Problem::tokens(Extent::of(start), &message::NOT_AN_ENTRY, &[&what, &of, &example, &of]));
         }
-        let (input, at) = self.word("the name of an input")?;
+        let (of, at) = self.word("the name of a tensor")?;
         self.expect(":")?;
         let value = self.expr()?;
         let is_none = matches!(&value.kind, ExprKind::Name(name) if name == "none");
-        Ok(Entry { input, at, value: if is_none { None } else { Some(value) } })
+        Ok(Entry { of, at, value: if is_none { None } else { Some(value) } })
     }
 }

@@ -3,10 +3,10 @@
 use minitensor_schema::Attr;
 use minitensor_schema::Extent;
 use minitensor_schema::gradient::{Bound, Let, Name, Property, ResolvedExpr, ResolvedKind};
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Literal, TokenStream, TokenTree};
 
 use super::Writer;
-use crate::ast::{Arity, text};
+use crate::ast::{Arity, AttrKind, text};
 use crate::hygiene::quote;
 use crate::lower::call::{self, Outputs};
 
@@ -142,7 +142,31 @@ impl Writer<'_> {
                 let tokens = self.call(node, Outputs::One);
                 replaced.push((node.at, tokens));
             }
+            ResolvedKind::Operator(_, sides) if sides.iter().any(|side| self.is_float(side)) => {
+                for side in sides {
+                    match side.kind {
+                        ResolvedKind::Const(Attr::Int(value)) => {
+                            let value = Literal::f64_suffixed(value as f64);
+                            replaced.push((side.at, quote!(#value)));
+                        }
+                        _ => self.replace(side, replaced),
+                    }
+                }
+            }
             _ => node.parts().into_iter().for_each(|part| self.replace(part, replaced)),
+        }
+    }
+
+    /// Whether a value that is not a tensor is an `f64`, next to which an integer literal is one, too: `1 - decay`.
+    fn is_float(&self, node: &ResolvedExpr) -> bool {
+        match &node.kind {
+            ResolvedKind::Const(Attr::Float(_)) => true,
+            ResolvedKind::Name(Name::Attr(i)) => {
+                let attr = &self.op.attrs[*i];
+                attr.kind == AttrKind::Float && !attr.optional
+            }
+            ResolvedKind::Operator(_, sides) => sides.iter().any(|side| self.is_float(side)),
+            _ => false,
         }
     }
 

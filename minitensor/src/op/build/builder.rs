@@ -57,8 +57,8 @@ pub(super) struct Made {
 }
 
 enum Gradient {
-    Closure(Arc<DynamicBackwardFn>),
-    Formula(String),
+    Closure(Mode, Arc<DynamicBackwardFn>),
+    Formula(Mode, String),
 }
 
 impl CustomOpBuilder {
@@ -144,7 +144,7 @@ impl CustomOpBuilder {
         mut self,
         f: impl for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync + 'static,
     ) -> Self {
-        self.gradient = Some(Gradient::Closure(Arc::new(f)));
+        self.gradient = Some(Gradient::Closure(Mode::Reverse, Arc::new(f)));
         self
     }
 
@@ -162,7 +162,35 @@ impl CustomOpBuilder {
     /// # Ok::<(), minitensor::Error>(())
     /// ```
     pub fn formula(mut self, text: impl Into<String>) -> Self {
-        self.gradient = Some(Gradient::Formula(text.into()));
+        self.gradient = Some(Gradient::Formula(Mode::Reverse, text.into()));
+        self
+    }
+
+    /// The tangents of the outputs as a formula in the tangents of the inputs, in the syntax of `#[custom_op(jvp = …)]`. The gradient
+    /// is its transpose.
+    ///
+    /// ```
+    /// use minitensor::{CustomOpBuilder, op::OpName};
+    ///
+    /// static SIN: OpName = OpName::new("sin");
+    /// let op = CustomOpBuilder::new("my_sin", 1)
+    ///     .forward(|inputs| SIN.call(&[inputs[0].into()], &[]))
+    ///     .jvp_formula("|dx| { out: dx * cos(x) }")
+    ///     .build()?;
+    /// # Ok::<(), minitensor::Error>(())
+    /// ```
+    pub fn jvp_formula(mut self, text: impl Into<String>) -> Self {
+        self.gradient = Some(Gradient::Formula(Mode::Forward, text.into()));
+        self
+    }
+
+    /// The tangents of the outputs, from the [tangents](BackwardCall::tangent) of the inputs: one entry for each output, `None` if it is
+    /// zero. The closure calls ops on the tangents, in which it is linear. The gradient is its transpose.
+    pub fn jvp(
+        mut self,
+        f: impl for<'a> Fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>> + Send + Sync + 'static,
+    ) -> Self {
+        self.gradient = Some(Gradient::Closure(Mode::Forward, Arc::new(f)));
         self
     }
 
@@ -318,8 +346,8 @@ impl CustomOpBuilder {
         }
         self.op.properties = clause::properties(&self.op, &self.properties)?;
         match self.gradient.take() {
-            Some(Gradient::Closure(run)) => self.op.backward = looking_at_all(&self.op, run),
-            Some(Gradient::Formula(text)) => self.op.backward = clause::backward(&self.op, &text)?,
+            Some(Gradient::Closure(mode, run)) => self.op.backward = looking_at_all(&self.op, mode, run),
+            Some(Gradient::Formula(mode, text)) => self.op.backward = clause::formula(&self.op, mode, &text)?,
             None => {}
         }
         self.op.body = match (self.forward, self.validate, self.program) {
@@ -353,9 +381,10 @@ impl CustomOpBuilder {
 }
 
 /// The gradient of a closure. All inputs and outputs are saved, since the closure may use any of them.
-fn looking_at_all(op: &OpDef, run: Arc<DynamicBackwardFn>) -> Backward {
+fn looking_at_all(op: &OpDef, mode: Mode, run: Arc<DynamicBackwardFn>) -> Backward {
     let all = |count: usize| (0..count).map(|i| i as u8).collect();
     Backward::Formula(Formula {
+        mode,
         run: BackwardBody::Shared(run),
         saved_inputs: all(op.inputs.len()),
         saved_outputs: all(op.outputs.len()),

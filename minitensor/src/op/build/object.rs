@@ -44,6 +44,7 @@ where
             is_interpreted: false,
         }),
         backward: Backward::Formula(Formula {
+            mode: Mode::Reverse,
             run: BackwardBody::Shared(Arc::new(move |call| backward(&*differentiated, call))),
             saved_inputs: all,
             saved_outputs: Cow::Borrowed(&[0]),

@@ -77,8 +77,8 @@ pub enum PortableGradient {
     Derived,
     /// There is none, for this reason.
     None(String),
-    /// A formula, as the text of a `backward` clause.
-    Formula(String),
+    /// A formula, as the text of a `backward` or `jvp` clause.
+    Formula(Mode, String),
     /// The vector-Jacobian product is another op. For each of its outputs, the input of which it is the gradient.
     Op(Box<Portable>, Vec<u8>),
 }

@@ -14,6 +14,6 @@ pub use table::*;
 
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTPLUGIN");
 pub const MAJOR: u32 = 1;
-pub const MINOR: u32 = 3;
+pub const MINOR: u32 = 4;
 /// The name of the exported symbol.
 pub const SYMBOL: &str = "minitensor_plugin";

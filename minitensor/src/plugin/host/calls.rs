@@ -13,7 +13,7 @@ use crate::attr::Attr;
 use crate::autograd::BackwardCall;
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
-use crate::op::{Arity, Backward, Call, CellArg, KernelCall, OpDef, Output};
+use crate::op::{Arity, Backward, Call, CellArg, KernelCall, Mode, OpDef, Output};
 use crate::plugin::abi::{self, Str, arity, core, most};
 use crate::plugin::ffi::{PANICKED, checked};
 use crate::tensor::{Shape, Tensor};
@@ -327,7 +327,7 @@ impl LoadedOp {
         call.op().outputs.iter().zip(&outputs).map(read).collect()
     }
 
-    /// Runs a gradient that is a function of the plugin.
+    /// Runs a gradient, or a `jvp`, that is a function of the plugin.
     pub fn gradient(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         let run = self.0.gradient.ok_or_else(|| Error::runtime("the op has no gradient"))?;
         let (n, outputs) = (call.num_inputs(), call.op().outputs.len());
@@ -344,10 +344,12 @@ impl LoadedOp {
         for k in 0..outputs {
             results.push(if formula.saved_outputs.contains(&(k as u8)) { Some(call.output(k)?) } else { None });
         }
-        let mut cotangents = Vec::new();
-        for k in 0..outputs {
-            cotangents.push(call.cotangent_if_any(k).map(|_| call.cotangent(k)).transpose()?);
-        }
+        let cotangent = |k: usize| call.cotangent_if_any(k).map(|_| call.cotangent(k)).transpose();
+        let (given, count): (Result<Vec<_>>, usize) = match formula.mode {
+            Mode::Reverse => ((0..outputs).map(cotangent).collect(), n),
+            Mode::Forward => ((0..n).map(|i| call.tangent(i).map(Some)).collect(), outputs),
+        };
+        let given = given?;
         let input_metas = (0..n).map(|i| match call.is_given(i) {
             true => self.meta(&call.shape(i), call.dtype(i)),
             false => Ok(NOTHING),
@@ -357,9 +359,9 @@ impl LoadedOp {
         let output_metas: Vec<abi::Meta> = output_metas.collect::<Result<_>>()?;
         let needs: Vec<u8> = (0..n).map(|i| call.needs(i).into()).collect();
         let (names, dims): (Vec<Str>, Vec<i64>) = call.dims().map(|(name, size)| (Str::of(name), size)).unzip();
-        let borrowed = [&inputs, &results, &cotangents].map(|list| Borrowed::new(list.iter().map(Option::as_ref)));
+        let borrowed = [&inputs, &results, &given].map(|list| Borrowed::new(list.iter().map(Option::as_ref)));
         let values = values(call.attrs());
-        let mut gradients = vec![std::ptr::null_mut(); n];
+        let mut gradients = vec![std::ptr::null_mut(); count];
         let abi_call = abi::Gradient {
             struct_size: size_of::<abi::Gradient>(),
             host: &raw const super::services::HOST,

@@ -263,7 +263,8 @@ impl Reader {
             }
             backward::NONE => Backward::None(text.into()),
             backward::NOT_NEEDED => Backward::NotNeeded,
-            backward::FORMULA => clause::backward(op, text)?,
+            backward::FORMULA => clause::formula(op, Mode::Reverse, text)?,
+            backward::JVP_FORMULA => clause::formula(op, Mode::Forward, text)?,
             backward::PROGRAM if t.program.is_some() => Backward::Program(Gradients::new()),
             backward::PROGRAM => {
                 return Err(Error::value("its gradient is derived from its program, but it has no program"));
@@ -281,8 +282,11 @@ impl Reader {
                 check::vjp(op, &vjp, wrt.len())?;
                 Backward::Derived(Derived { vjp, wrt, gradients: Gradients::new() })
             }
-            backward::FUNCTION if t.gradient.is_none() => return Err(Error::value("its 'gradient' is a null pointer")),
-            backward::FUNCTION => Backward::Formula(Formula {
+            backward::FUNCTION | backward::JVP_FUNCTION if t.gradient.is_none() => {
+                return Err(Error::value("its 'gradient' is a null pointer"));
+            }
+            kind @ (backward::FUNCTION | backward::JVP_FUNCTION) => Backward::Formula(Formula {
+                mode: if kind == backward::FUNCTION { Mode::Reverse } else { Mode::Forward },
                 run: BackwardBody::Shared(Arc::new(move |call| loaded.gradient(call))),
                 saved_inputs: list(t.saved_inputs, t.n_saved_inputs, t.n_inputs, "saved_inputs")?,
                 saved_outputs: list(t.saved_outputs, t.n_saved_outputs, t.n_outputs, "saved_outputs")?,

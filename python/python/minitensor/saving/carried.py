@@ -73,7 +73,7 @@ def collect(calls: Iterable[Call]) -> Carried:
 def _formulas(definition: dict[str, Any]) -> list[str]:
     gradient = definition["gradient"]
     match gradient["kind"]:
-        case "formula":
+        case "formula" | "jvp":
             return [gradient["formula"]]
         case "op":
             return _formulas(gradient["op"])

@@ -33,8 +33,8 @@ pub fn of(op: &OpDef, programs: &[PortableProgram]) -> PortableGradient {
                 _ => PortableGradient::Derived,
             }
         }
-        Backward::Formula(Formula { run: BackwardBody::Clause(_, text), .. }) => {
-            PortableGradient::Formula(text.to_string())
+        Backward::Formula(Formula { mode, run: BackwardBody::Clause(_, text), .. }) => {
+            PortableGradient::Formula(*mode, text.to_string())
         }
         Backward::Formula(_) | Backward::Composite => PortableGradient::None(format!(
             "the gradient of '{name}' is a function of its plugin, which the file that the op was loaded from cannot contain; \

@@ -1,10 +1,10 @@
-//! The `backward` clause: reads a formula into the tree that is evaluated.
+//! The clauses `backward` and `jvp`: reads a formula into the tree that is evaluated.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use minitensor_schema::gradient::{self, Bound, Name, ResolvedKind};
-use minitensor_schema::grammar::{Dialect, FORMULA_EXAMPLE};
+use minitensor_schema::grammar::{Dialect, Mode};
 use minitensor_schema::{Attr, check};
 
 use super::Clause;
@@ -12,18 +12,18 @@ use super::gradient::{Callee, FormulaExpr, Gradient, Let, LetValue};
 use crate::error::Result;
 use crate::op::{self, Backward, BackwardBody, Dim, List, OpDef, ShapeRule};
 
-/// Reads `|d| { x: d * x.cos() }`, or `none`. All other parts of the op must be known.
+/// Reads `|d| { x: d * x.cos() }`, or `none`; for `jvp`, `|dx| { out: dx * x.cos() }`. All other parts of the op must be known.
 ///
 /// # Errors
 /// The errors that the macro reports, with the position in the text. An unknown op is reported at the first call.
-pub fn backward(op: &OpDef, text: &str) -> Result<Backward> {
-    if text.trim() == "none" {
+pub fn formula(op: &OpDef, mode: Mode, text: &str) -> Result<Backward> {
+    if mode == Mode::Reverse && text.trim() == "none" {
         let reason = format!("'{}' is defined without a gradient (backward = none)", op.name);
         return Ok(Backward::None(Cow::Owned(reason)));
     }
-    let clause = Clause::new(op, "backward", text)?;
-    let mut parser = clause.parser(FORMULA_EXAMPLE);
-    let formula = parser.formula().and_then(|formula| parser.finish().map(|()| formula));
+    let clause = Clause::new(op, mode.clause(), text)?;
+    let mut parser = clause.parser(mode.example());
+    let formula = parser.formula(mode).and_then(|formula| parser.finish().map(|()| formula));
     let formula = formula.map_err(|e| clause.error(&e))?;
     let (signature, dims) = (op.schema(), dims(op));
     clause.check(&check::formula(&signature, &formula))?;
@@ -34,12 +34,13 @@ pub fn backward(op: &OpDef, text: &str) -> Result<Backward> {
     let saved_outputs = positions(&mut resolved.saved_outputs.iter().copied());
     let without = positions(&mut resolved.without.iter().copied());
     let gradient = Gradient {
+        mode,
         slots: resolved.slots,
-        entries: resolved.entries.into_iter().map(|entry| (entry.input, expr(entry.value, &dims))).collect(),
+        entries: resolved.entries.into_iter().map(|entry| (entry.of, expr(entry.value, &dims))).collect(),
         lets: resolved.lets.into_iter().map(|bound| binding(bound, &dims)).collect(),
     };
     let run = BackwardBody::Clause(Arc::new(move |call| gradient.run(call)), text.trim().into());
-    Ok(Backward::Formula(op::Formula { run, saved_inputs, saved_outputs, without }))
+    Ok(Backward::Formula(op::Formula { mode, run, saved_inputs, saved_outputs, without }))
 }
 
 /// The names of the dimensions of the inputs.

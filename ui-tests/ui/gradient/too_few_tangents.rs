@@ -1,0 +1,9 @@
+use minitensor::prelude::*;
+
+/// A test.
+#[custom_op(jvp = |dx| { out: dx * y })]
+pub fn op<T: Float>(x: T, y: T) -> T {
+    x * y
+}
+
+fn main() {}
