@@ -1,7 +1,6 @@
 """The gradient of an op that states tangents is their transpose: `jvp` of `mt.custom_op`, and of plugins in C."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
