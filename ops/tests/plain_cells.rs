@@ -368,3 +368,24 @@ fn a_returned_number_may_be_saved() -> Result<()> {
     assert_eq!(largest::call(&x)?.to_vec::<f64>()?, [3.0, -1.0]);
     opcheck(&largest::op(), &[]).into_result()
 }
+
+/// The mean, with `room` numbers of memory.
+#[custom_op(name = "plain_cells::mean_with", shape = (x: [.., n]) -> [..] where n > 0)]
+fn mean_with<T: Float>(x: &[T], room: usize) -> T {
+    let mut sums = vec![0.0; room];
+    for i in 0..x.len() {
+        sums[0] += x[i];
+    }
+    sums[0] / x.len()
+}
+
+#[test]
+fn a_list_that_is_too_large_is_an_error() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 3.0], [2])?;
+    assert_eq!(mean_with::call(&x, 4)?.to_vec::<f64>()?, [2.0]);
+    for room in [1 << 50, usize::MAX] {
+        let error = mean_with::call(&x, room).expect_err("there is no such memory").to_string();
+        assert!(error.contains("cannot allocate"), "{error}");
+    }
+    Ok(())
+}

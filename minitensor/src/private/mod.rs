@@ -107,10 +107,10 @@ pub fn vec_of<T, const N: usize>(items: [T; N]) -> Vec<T> {
     items.into()
 }
 
-/// `vec![item; count]` in the body of a cell.
+/// `vec![item; count]` in the body of a cell. Too large a count ends the call with an error.
 #[inline(always)]
 pub fn vec_repeat<T: Clone>(item: T, count: usize) -> Vec<T> {
-    vec![item; count]
+    minitensor_kernels::stop::filled(item, count)
 }
 
 /// The element of a row at a position; NaN if there is no such position.
