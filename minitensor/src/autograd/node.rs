@@ -13,6 +13,7 @@ use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::op::OpRef;
 use crate::op::gradient::pullback::Pullback;
+use crate::precision::is_wide;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The destination of the gradient of an input.
@@ -38,6 +39,8 @@ pub struct Node {
     attrs: SmallVec<[Attr; 2]>,
     /// The sequence number. It increases over time, so a node has a larger number than the nodes on which it depends.
     pub(crate) sequence: u64,
+    /// Whether half floats were computed as `float32`: within the body of an op, or in a gradient.
+    pub(crate) is_wide: bool,
     pub(crate) inputs: SmallVec<[Option<Meta>; 2]>,
     pub(crate) outputs: SmallVec<[Meta; 1]>,
     pub(crate) edges: SmallVec<[Option<Edge>; 2]>,
@@ -74,6 +77,7 @@ impl Node {
             op,
             attrs: attrs.iter().cloned().collect(),
             sequence: SEQUENCE.fetch_add(1, Ordering::Relaxed),
+            is_wide: is_wide(),
             inputs,
             outputs,
             edges,

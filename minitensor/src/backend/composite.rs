@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::without_values::WithoutValues;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -36,7 +37,7 @@ pub fn rounded_once(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<Tensor>> {
 
 /// The shapes and dtypes of the results, from a run over tensors without values.
 pub fn metas_of(call: &Call<'_>, run: &Run<'_>) -> Result<Vec<(Shape, DType)>> {
-    let _quiet = NoGrad::new();
+    let (_quiet, _mixes) = (NoGrad::new(), WithoutValues::new());
     let metas: SmallVec<[Option<Tensor>; 4]> =
         call.inputs.iter().map(|t| t.map(Tensor::meta).transpose()).collect::<Result<_>>()?;
     let inputs: SmallVec<[Option<&Tensor>; 4]> = metas.iter().map(Option::as_ref).collect();

@@ -9,6 +9,7 @@ mod decompose;
 pub mod programs;
 pub(crate) mod shapes;
 mod wanted;
+pub(crate) mod without_values;
 
 pub(crate) use arrays::{SelectedKernel, infer as infer_arrays, run as run_arrays};
 pub(crate) use decompose::run as decompose;

@@ -8,6 +8,7 @@ use super::{parts, tune};
 use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::cpu::{cells, elements};
+use crate::backend::without_values::WithoutValues;
 use crate::backend::{self, CallShapes, SelectedKernel, Wanted, composite};
 use crate::error::{Error, Result, counted};
 use crate::lazy;
@@ -103,6 +104,8 @@ pub fn compute(
 
 /// Runs a body over whole tensors.
 fn run_body(call: &Call<'_>) -> Result<Vec<Tensor>> {
+    let is_meta = call.inputs.iter().flatten().any(|t| t.device() == Device::Meta);
+    let _mixes = is_meta.then(WithoutValues::new);
     match &call.op.body {
         Body::Tensor(body) => composite::rounded_once(call, body),
         // Python code sees the dtypes of its results, and may read values.

@@ -3,6 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::attr::Attr;
+use crate::backend::without_values::common;
 use crate::error::{Error, Result, counted};
 use crate::graph::record;
 use crate::op::call::dtype_rule::DTypes;
@@ -63,21 +64,24 @@ fn device(op: &OpDef, args: &[Arg<'_>]) -> Result<Device> {
     let mut device = None;
     for (i, arg) in args.iter().enumerate() {
         match arg {
-            Arg::Tensor(t) if *device.get_or_insert(t.device()) != t.device() => {
-                return Err(Error::runtime(format!(
-                    "op '{}': '{}' is on device '{}', but the inputs before it are on device '{}'; move them to one \
-                     device with to()",
-                    op.name,
-                    op.parameter(i).name,
-                    t.device(),
-                    device.unwrap_or_default()
-                )));
+            Arg::Tensor(t) => {
+                let before = device.unwrap_or(t.device());
+                device = Some(common(before, t.device()).ok_or_else(|| elsewhere(op, i, t.device(), before))?);
             }
             Arg::None if op.parameter(i).arity == Arity::One => return Err(op.missing(&op.parameter(i).name)),
             _ => {}
         }
     }
     Ok(device.unwrap_or_default())
+}
+
+#[cold]
+fn elsewhere(op: &OpDef, input: usize, device: Device, before: Device) -> Error {
+    Error::runtime(format!(
+        "op '{}': '{}' is on device '{device}', but the inputs before it are on device '{before}'; move them to one device with to()",
+        op.name,
+        op.parameter(input).name,
+    ))
 }
 
 /// Plain numbers as tensors.
