@@ -7,6 +7,7 @@ pub fn scaled<T: Float>(
     exact: bool,
     approximate: Approximate,
 ) -> T {
+    let _ = &n_scale;
     let y = match approximate {
         Approximate::None => x,
         Approximate::Tanh => ::minitensor::__private::lit::<T>(0.5),

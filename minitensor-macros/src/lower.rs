@@ -10,11 +10,11 @@ pub use element::shown;
 use std::collections::BTreeSet;
 
 use proc_macro2::TokenStream;
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
 use syn::{FnArg, ItemFn, WherePredicate, parse_quote};
 
 use crate::ast::{Generic, Gradient, Level, Op, spelling};
-use crate::body::Head;
+use crate::body::{Head, mentions};
 use crate::diag::Diag;
 use crate::dtype::operand;
 use element::Lowering;
@@ -39,6 +39,15 @@ pub fn op(op: &Op, rt: &TokenStream, diag: &mut Diag) -> Lowered {
         Gradient::Formula(formula) => formula::lower(op, formula, diag),
         _ => None,
     };
+    // A parameter that only the gradient uses is used.
+    let used = match &op.gradient {
+        Gradient::Function(..) => op.attrs.iter().map(|a| a.ident.clone()).collect(),
+        _ => formula.as_ref().map_or(vec![], |formula| formula.mentioned.clone()),
+    };
+    let body = op.function.block.to_token_stream();
+    for name in used.into_iter().filter(|name| !mentions(body.clone(), &|own| own == name)) {
+        function.block.stmts.insert(0, parse_quote!(let _ = &#name;));
+    }
     Lowered { function, formula }
 }
 

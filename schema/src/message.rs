@@ -97,6 +97,8 @@ messages! {
     SAVED_INPUT: "the input `{}` cannot be marked `[save]`", "remove the marker; a formula saves the inputs that it mentions";
     UNKNOWN_INPUT: "there is no input `{}`", "{}";
     SHAPE_OF_ATTR: "`{}` is an attribute, so it has no dimensions", "remove it from the inputs of the clause, or make it a tensor; in a row op, an index for each row has the type `R::Index`";
+    MORE_OUTPUTS: "the clause names {}, but the op returns {}", "return a value for each, such as `(x, y)`; a cell may write it to a parameter `&mut [T]`";
+    UNBOUND_INPUT: "the size of the dimension `{}` is unknown", "name the dimension of an input: write `{}` instead of `{}`, and compute the others from it";
     UNKNOWN_OUTPUT: "there is no output `{}`", "{}";
     NAME_OUTPUTS: "the `shape` clause describes one output, but the op has {}", "name every output: `-> ({}: {}, …)`";
     NO_OUTPUT: "the `shape` clause declares the output `{}`, but the function has none", "write `-> ()` if the op only modifies its inputs; if `{}` is the output, remove it from the inputs of the clause";

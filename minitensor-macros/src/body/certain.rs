@@ -74,7 +74,10 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
             | BinOp::BitOr(_)
             | BinOp::BitXor(_)
             | BinOp::Shl(_)
-            | BinOp::Shr(_) => elements(&binary.left, &binary.right).map(Certain::Element),
+            | BinOp::Shr(_) => match elements(&binary.left, &binary.right) {
+                None if matches!(binary.op, BinOp::BitXor(_)) => masks(of(&binary.left), of(&binary.right)),
+                element => element.map(Certain::Element),
+            },
             BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_) => {
                 // A comparison is certain even if the other operand is not.
                 let compared = elements(&binary.left, &binary.right).or_else(|| {
@@ -84,12 +87,9 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
                         _ => None,
                     }
                 });
-                compared.map(|i| Certain::Mask(head.part(i)))
+                compared.map(|i| Certain::Mask(head.part(i))).or_else(|| masks(of(&binary.left), of(&binary.right)))
             }
-            BinOp::And(_) | BinOp::Or(_) => match (of(&binary.left), of(&binary.right)) {
-                (Some(mask @ Certain::Mask(_)), _) | (_, Some(mask @ Certain::Mask(_))) => Some(mask),
-                _ => None,
-            },
+            BinOp::And(_) | BinOp::Or(_) => masks(of(&binary.left), of(&binary.right)),
             _ => None,
         },
         Expr::MethodCall(call) => {
@@ -132,6 +132,10 @@ pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
         }
         _ => None,
     }
+}
+
+fn masks(left: Option<Certain>, right: Option<Certain>) -> Option<Certain> {
+    [left, right].into_iter().flatten().find(|side| matches!(side, Certain::Mask(_)))
 }
 
 fn result(method: &str, variable: usize) -> Option<Certain> {

@@ -50,7 +50,8 @@ impl Head {
             let kind = match attr.kind {
                 _ if uniform && attr.optional => ValueKind::Option(Some(0)),
                 _ if uniform => ValueKind::Data(Some(0)),
-                AttrKind::Float if !attr.optional => ValueKind::Float,
+                // In a cell, `Some(x)` is what `x` is.
+                AttrKind::Float => ValueKind::Float,
                 AttrKind::Floats if !attr.optional && op.level == Level::Cell => ValueKind::Floats,
                 AttrKind::Bool => ValueKind::Flag,
                 _ => ValueKind::Static,
@@ -188,7 +189,8 @@ fn indices(output: &ReturnType) -> Vec<usize> {
 
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {
     if op.level == Level::Cell {
-        let slices = op.inputs.iter().filter(|i| i.core == Core::Slice && i.arity == Arity::One);
+        let is_slice = |i: &&crate::ast::Input| i.core == Core::Slice && i.arity == Arity::One && !i.mutated;
+        let slices = op.inputs.iter().filter(is_slice);
         let slices = slices.map(|i| (i.ident.clone(), Certain::Rust("a slice")));
         let numbers = op.attrs.iter().filter(|a| matches!(a.kind, AttrKind::Int | AttrKind::Size) && !a.optional);
         return slices.chain(numbers.map(|a| (a.ident.clone(), Certain::NUMBER))).collect();

@@ -139,6 +139,7 @@ messages! {
     SCAN_RESULTS: "the step of `scan` must return {} elements", "return a tuple with the next element of each row";
     ELEMENT_INDEX: "`{}` is an element, not an index", "write `{} as usize`";
     IMAGINARY: "`{}` is no number of Rust", "write `Complex::new(0.0, 2.0)` for 2i";
+    INPUT_PLACE: "`{}` is an input, which an op does not change", "copy it with `let mut {} = {}.to_vec();`, or take `{}: &mut [T]` to change the tensor in place";
     FLOAT_PLACE: "`{}` is an element, but `{}` is an `f64`", "omit the type `f64`, or write `T`";
     LOST_FRACTION: "`1 / {}` divides integers, so it is 0 or 1", "write `1.0 / {}`";
     TUPLE_RESULT: "a tuple is no complex number", "write `Complex::new({}, {})`";

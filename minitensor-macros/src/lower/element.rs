@@ -37,6 +37,8 @@ pub struct Lowering<'a> {
     /// The `let`s that hold data although their initial value is a literal.
     pub promoted: BTreeSet<usize>,
     lets: usize,
+    /// The `let`s of lists and tuples of floating-point literals.
+    floats: BTreeSet<usize>,
     /// The loops that end on data.
     pub ended: BTreeSet<usize>,
     loops: usize,
@@ -65,6 +67,7 @@ impl<'a> Lowering<'a> {
             errors: vec![],
             promoted,
             lets: 0,
+            floats: BTreeSet::new(),
             ended,
             loops: 0,
             around: vec![],

@@ -26,6 +26,8 @@ pub struct Lowered {
     pub saved_outputs: Vec<usize>,
     /// Inputs whose gradient is `none`.
     pub without: Vec<usize>,
+    /// The parameters of the op that it mentions.
+    pub mentioned: Vec<Ident>,
 }
 
 pub fn lower(op: &Op, formula: &Clause<Formula>, diag: &mut Diag) -> Option<Lowered> {
@@ -70,6 +72,8 @@ fn function(op: &Op, formula: &Clause<Formula>, gradient: &Gradient) -> Lowered 
     let ident = format_ident!("__{}_{}", text(op.ident()), formula.mode.clause());
     let items = writer.calls.items(&format!("the {what} of op '{}'", op.name));
     let bindings = writer.bindings();
+    let is_param = |what: &Name| matches!(what, Name::Input(_) | Name::Attr(_));
+    let mentioned = writer.used.values().filter(|(what, _)| is_param(what)).map(|(_, ident)| ident.clone()).collect();
     let function = quote! {
         fn #ident(ctx: &__private::BackwardCall<'_>) -> __private::Result<__private::Vec<__private::Option<__private::Tensor>>> {
             #items
@@ -82,7 +86,7 @@ fn function(op: &Op, formula: &Clause<Formula>, gradient: &Gradient) -> Lowered 
     };
     let all = |positions: &BTreeSet<usize>| positions.iter().copied().collect();
     let (saved_inputs, saved_outputs) = (all(&gradient.saved_inputs), all(&gradient.saved_outputs));
-    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone() }
+    Lowered { ident, function, saved_inputs, saved_outputs, without: gradient.without.clone(), mentioned }
 }
 
 /// For each `let`, the input whose gradient is its only user, so that it is computed only for that gradient. A `let` stays

@@ -148,7 +148,7 @@ fn kind(ty: &Type, level: Level, generics: &[Generic]) -> ValueKind {
 /// The type of a parameter of elements.
 fn known(ty: &Type, level: Level, generics: &[Generic]) -> Option<Certain> {
     if level == Level::Cell {
-        let is_slice = tensor(ty, generics, false).is_some_and(|t| t.core == Core::Slice);
+        let is_slice = tensor(ty, generics, false).is_some_and(|t| t.core == Core::Slice && !t.mutable);
         return is_slice.then_some(Certain::Rust("a slice"));
     }
     match (variable(ty, generics), option(ty)) {
@@ -156,6 +156,7 @@ fn known(ty: &Type, level: Level, generics: &[Generic]) -> Option<Certain> {
         (Some(Elem::Mask(i)), _) => Some(Certain::Mask(i)),
         (_, Some(inner)) if variable(inner, generics).is_some() || spelling(inner) == "f64" => Some(Certain::Optional),
         _ if spelling(ty) == "f64" => Some(Certain::Element(0)),
+        _ if matches!(&*spelling(ty), "&[f64]" | "&[i64]" | "Vec<f64>" | "Vec<i64>") => Some(Certain::Rust("a list")),
         _ => None,
     }
 }

@@ -158,6 +158,18 @@ pub fn or<M: Mask>(a: M, b: M) -> M {
     a | b
 }
 
+/// `==` on masks.
+#[inline(always)]
+pub fn alike<M: Mask>(a: M, b: M) -> M {
+    (a & b) | !(a | b)
+}
+
+/// `!=` and `^` on masks.
+#[inline(always)]
+pub fn unlike<M: Mask>(a: M, b: M) -> M {
+    (a | b) & !(a & b)
+}
+
 /// The program of a body.
 pub fn program(
     inputs: &[&str],

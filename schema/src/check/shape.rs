@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::grammar::{self, DimKind, NamedDims};
-use crate::message;
+use crate::message::{self, counted};
 use crate::problem::{At, Extent, Problem};
 use crate::shape::{CoreShapes, Dim, Dims, Predicate};
 use crate::signature::{List, Role, Signature};
@@ -54,6 +54,13 @@ pub fn outputs(op: &Signature<'_>, shape: &grammar::Shape) -> Vec<Problem> {
         problems.push(Problem::tokens(dims.at, &message::NO_OUTPUT, &[dims, changed]));
         return problems;
     }
+    let is_changed = |o: &&NamedDims| o.name.as_ref().is_some_and(|name| op.inputs.iter().any(|i| i.name == *name));
+    let (count, last) = (shape.outputs.iter().filter(|o| !is_changed(o)).count(), shape.outputs.last());
+    if let (true, Some(NamedDims { name: Some(_), at, .. })) = (count > own.len() && !own.is_empty(), last) {
+        let counts = [counted(count, "output"), counted(own.len(), "value")];
+        problems.push(Problem::tokens(*at, &message::MORE_OUTPUTS, &[&counts[0], &counts[1]]));
+        return problems;
+    }
     for (i, NamedDims { name, at, .. }) in shape.outputs.iter().enumerate() {
         let Some(name) = name else { return problems };
         if !names.contains(&name.as_str()) {
@@ -89,6 +96,11 @@ fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Pro
             Some(_) => Problem::tokens(at, &message::DIM_IS_ATTR, &[&name]),
             None if bound.contains(&name) => continue,
             None => {
+                if let Some(computed) = computed_input(shape, name) {
+                    problems.push(Problem::tokens(at, &message::UNBOUND_INPUT, &[&name, &name, computed]));
+                    reported.push(name);
+                    continue;
+                }
                 let attrs = op.attrs.iter().filter(|a| a.kind.is_whole()).map(|a| a.name.as_ref());
                 let known: Vec<&str> = bound.iter().copied().chain(attrs).collect();
                 Problem::tokens(at, &message::UNBOUND, &[&name, &suggestion(name, &known)])
@@ -97,6 +109,13 @@ fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Pro
         problems.push(problem);
         reported.push(name);
     }
+}
+
+/// The arithmetic on a dimension in an input, such as `n + 1`.
+fn computed_input<'a>(shape: &'a grammar::Shape, name: &str) -> Option<&'a grammar::Dim> {
+    let dims = shape.inputs.iter().flat_map(|input| &input.dims.core);
+    let mentions = |dim: &&grammar::Dim| dim.names().iter().any(|(mentioned, _)| *mentioned == name);
+    dims.filter(|dim| matches!(dim.kind, DimKind::Op(..))).find(mentions)
 }
 
 /// Checks conditions: they may only compare dimensions and numeric attributes.

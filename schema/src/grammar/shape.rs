@@ -141,7 +141,7 @@ impl Parser<'_> {
         match word.kind {
             TokenKind::Word => {
                 self.ahead(2).kind == TokenKind::Sign("=")
-                    || ["inplace", "precompiled", "where"].iter().any(|known| word.is_keyword(known))
+                    || ["inplace", "precompiled", "symmetric", "where"].iter().any(|known| word.is_keyword(known))
             }
             _ => false,
         }

@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 
+use super::operand::compares_masks;
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
 use crate::ast::{Elem, Level};
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
@@ -26,6 +27,10 @@ impl Lowering<'_> {
         }
         if is_compound(&binary.op) {
             let left = self.value(&mut binary.left, None);
+            if self.wrong_place(&binary.left) {
+                *expr = placeholder();
+                return ValueKind::Static;
+            }
             self.assigned(&binary.left, left, &mut binary.right);
             if self.head.is_machine() && left == ValueKind::Float {
                 self.level_numbers(&mut binary.left, &mut binary.right);
@@ -45,6 +50,8 @@ impl Lowering<'_> {
             }
             None => (None, None),
         };
+        let is_mask = |side: &Expr| matches!(self.certain(side), Some(Certain::Mask(_)));
+        let of_masks = compares_masks(&binary.op) && (is_mask(&binary.left) || is_mask(&binary.right));
         let logical = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         // Both sides are computed for every element.
         let effects = if logical { Effects::of_expr(&binary.right).into_errors() } else { vec![] };
@@ -121,6 +128,8 @@ impl Lowering<'_> {
         let function = match binary.op {
             BinOp::And(_) => quote_spanned!(span=> #rt::and),
             BinOp::Or(_) => quote_spanned!(span=> #rt::or),
+            BinOp::Eq(_) if of_masks => quote_spanned!(span=> #rt::alike),
+            _ if of_masks => quote_spanned!(span=> #rt::unlike),
             BinOp::BitXor(_) => quote_spanned!(span=> #rt::Int::bitwise_xor),
             BinOp::Shl(_) => quote_spanned!(span=> #rt::Int::left_shift),
             BinOp::Shr(_) => quote_spanned!(span=> #rt::Int::right_shift),
@@ -143,7 +152,7 @@ impl Lowering<'_> {
         let (bits, masks) = match binary.op {
             BinOp::BitAndAssign(_) => (quote!(&), Some(quote!(&&))),
             BinOp::BitOrAssign(_) => (quote!(|), Some(quote!(||))),
-            BinOp::BitXorAssign(_) => (quote!(^), None),
+            BinOp::BitXorAssign(_) => (quote!(^), Some(quote!(^))),
             BinOp::ShlAssign(_) => (quote!(<<), None),
             BinOp::ShrAssign(_) => (quote!(>>), None),
             _ => return None,
@@ -319,6 +328,14 @@ impl Lowering<'_> {
 
     /// Converts a float argument of a function to an element, because `f64` attributes are elements in the body.
     pub fn literal_argument(&mut self, arg: &mut Expr, value: ValueKind) {
+        match arg {
+            Expr::Reference(inner) => return self.literal_argument(&mut inner.expr, value),
+            Expr::Array(array) => {
+                let literals = array.elems.iter_mut().filter(|item| is_literal(item));
+                return literals.for_each(|item| self.literal_argument(item, value));
+            }
+            _ => {}
+        }
         if value == ValueKind::Float {
             let (rt, bare) = (self.rt, without_parens(arg));
             *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::lit(#bare)));

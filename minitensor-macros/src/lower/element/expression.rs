@@ -224,6 +224,9 @@ impl Lowering<'_> {
             return ValueKind::Static;
         }
         let left = self.value(&mut assign.left, None);
+        if self.wrong_place(&assign.left) {
+            return ValueKind::Static;
+        }
         self.assigned(&assign.left, left, &mut assign.right);
         if left == ValueKind::Data(None) && self.head.has_types() && is_literal(&assign.right) {
             // rustc infers whether the variable is complex, or bits.
@@ -231,6 +234,16 @@ impl Lowering<'_> {
             *assign.right = Expr::Verbatim(quote_spanned!(assign.right.span()=> #rt::lit(#bare)));
         }
         ValueKind::Static
+    }
+
+    /// Whether a place is an element of an input of a cell.
+    pub fn wrong_place(&mut self, place: &Expr) -> bool {
+        let Expr::Index(index) = place else { return false };
+        let Expr::Path(path) = &*index.expr else { return false };
+        let binding = path.path.get_ident().and_then(|name| self.scopes.get(name));
+        let is_input = binding.is_some_and(|b| b.certain == Some(Certain::Rust("a slice")));
+        let name = shown(&index.expr);
+        is_input && self.report(place, &messages::INPUT_PLACE, &[&name, &name, &name, &name])
     }
 
     /// The right side of an assignment to `left`.
@@ -246,10 +259,16 @@ impl Lowering<'_> {
             let (at, place, ty) = (right.clone(), shown(place), self.head.spelled(i));
             return self.mistake(right, &at, &messages::COMPLEX_ASSIGNED, &[&shown(&at), &place, &place, &ty]);
         }
-        // An array of literals becomes one of data only if data is certain.
+        let made_by = match root(place) {
+            Expr::Path(path) => path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by),
+            _ => None,
+        };
+        // A list of integers becomes one of data only if data is certain.
         let is_promoted = match place {
+            Expr::Path(_) => true,
+            _ if made_by.is_some_and(|id| self.floats.contains(&id)) => true,
             Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
-            _ => true,
+            _ => false,
         };
         let want = match left {
             // Masks and elements cannot be distinguished here. A literal decides.
@@ -269,17 +288,20 @@ impl Lowering<'_> {
         if left.is_static()
             && right.is_data()
             && is_promoted
-            && let Expr::Path(path) = indexed(place)
-            && let Some(id) = path.path.get_ident().and_then(|name| self.scopes.get(name)?.made_by)
+            && let Some(id) = made_by
         {
             self.promoted.insert(id);
         }
     }
 }
 
-/// `s` of `s[0]`, but not of `s.a[0]`
-fn indexed(place: &Expr) -> &Expr {
-    if let Expr::Index(inner) = place { indexed(&inner.expr) } else { place }
+/// `s` of `s[0].1`
+fn root(place: &Expr) -> &Expr {
+    match place {
+        Expr::Index(inner) => root(&inner.expr),
+        Expr::Field(inner) => root(&inner.base),
+        place => place,
+    }
 }
 
 fn is_flag(expr: &Expr) -> bool {

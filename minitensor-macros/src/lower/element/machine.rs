@@ -206,6 +206,7 @@ impl Lowering<'_> {
 
     /// A call or a method call.
     pub fn machine_call(&mut self, expr: &mut Expr) -> ValueKind {
+        let result = self.structure(expr);
         match expr {
             Expr::MethodCall(call) => {
                 if self.wrong_slice(call) {
@@ -251,6 +252,7 @@ impl Lowering<'_> {
                 };
                 let holds = match total {
                     Some(total) => self.flow.as_ref().map_or(UNKNOWN, |flow| flow.pattern(total)),
+                    None if name == "map_or" => result,
                     None if gives_same => of,
                     None => each.clone(),
                 };

@@ -65,7 +65,7 @@ impl Lowering<'_> {
             let Some(has) = has else { continue };
             let wrong = match has {
                 Certain::Element(_) if logical => self.wrong_condition(operand),
-                Certain::Mask(_) if logical || is_bitwise(&binary.op) => false,
+                Certain::Mask(_) if logical || is_bitwise(&binary.op) || compares_masks(&binary.op) => false,
                 has if logical && is_known(Some(has)) => false,
                 // The place of `*p += 1` is not an operand.
                 Certain::Place(_) if crate::body::is_compound(&binary.op) => false,
@@ -259,6 +259,11 @@ fn is_arithmetic(op: &BinOp, assigns_complex: bool) -> bool {
 
 fn is_bitwise(op: &BinOp) -> bool {
     matches!(op, BinOp::BitAnd(_) | BinOp::BitOr(_) | BinOp::BitAndAssign(_) | BinOp::BitOrAssign(_))
+}
+
+/// Whether an operator tells masks apart: `a ^ b` is `a != b`.
+pub fn compares_masks(op: &BinOp) -> bool {
+    matches!(op, BinOp::BitXor(_) | BinOp::BitXorAssign(_) | BinOp::Eq(_) | BinOp::Ne(_))
 }
 
 /// The source of an expression in a message.

@@ -89,6 +89,9 @@ impl Lowering<'_> {
         {
             self.errors.push(error(&pattern.ty, &messages::CONCRETE_LET, &[&spelling(&pattern.ty)]));
         }
+        if are_floats(&init.expr) {
+            self.floats.insert(id);
+        }
         let mut value = match &mut *init.expr {
             // What it returns is data, even if it is called without data.
             Expr::Closure(closure) => {
@@ -144,6 +147,7 @@ impl Lowering<'_> {
     fn coerce_parts(&mut self, expr: &mut Expr, value: ValueKind) {
         match expr {
             Expr::Array(array) => array.elems.iter_mut().for_each(|e| self.coerce_parts(e, value)),
+            Expr::Tuple(tuple) => tuple.elems.iter_mut().for_each(|e| self.coerce_parts(e, value)),
             Expr::Repeat(array) => self.coerce_parts(&mut array.expr, value),
             Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
                 in_vec(mac, |array| self.coerce_parts(array, value));
@@ -222,6 +226,20 @@ impl Lowering<'_> {
         let generics = &self.head.generics;
         let generic = (0..generics.len()).find(|i| self.head.spelled(*i) == name).map(Elem::Generic);
         generic.or_else(|| generics.iter().position(|g| name == format!("{}::Mask", g.ident)).map(Elem::Mask))
+    }
+}
+
+/// Whether all parts of a list or tuple are floating-point literals.
+fn are_floats(expr: &Expr) -> bool {
+    let is_float = |e: &Expr| matches!(e, Expr::Lit(lit) if matches!(lit.lit, syn::Lit::Float(_))) || are_floats(e);
+    match expr {
+        Expr::Array(array) => array.elems.iter().all(is_float),
+        Expr::Tuple(tuple) => tuple.elems.iter().all(is_float),
+        Expr::Repeat(array) => is_float(&array.expr),
+        Expr::Macro(mac) if mac.mac.path.is_ident("vec") => {
+            in_vec(&mut mac.clone(), |array| are_floats(array)).unwrap_or(false)
+        }
+        _ => false,
     }
 }
 

@@ -1,0 +1,165 @@
+//! Bodies of elements and helpers that are plain Rust: lists, tuples, masks and optional attributes.
+
+#![allow(clippy::needless_range_loop)]
+
+use minitensor::prelude::*;
+use minitensor::testing::opcheck;
+use minitensor_ops as _;
+
+const M: [[f64; 3]; 3] = [[1.0, 2.0, -3.0], [0.5, 5.0, 6.0], [7.0, -8.0, 0.25]];
+
+/// The product of a matrix and `(x, y, z)`, and its norm.
+#[custom_op(name = "plain_elements::product")]
+pub fn product<T: Float>(x: T, y: T, z: T) -> (T, T) {
+    let v = [x, y, z];
+    let mut s = [0.0; 3];
+    for i in 0..3 {
+        for j in 0..3 {
+            s[i] += M[i][j] * v[j];
+        }
+    }
+    let mut parts = (0.0, 0.0);
+    parts.1 = s[1];
+    parts.0 += s[0] * s[2];
+    (parts.0 + parts.1, norm(s))
+}
+
+#[op_fn]
+fn norm<T: Float>(v: [T; 3]) -> T {
+    let mut sum = 0.0;
+    for i in 0..3 {
+        sum += v[i] * v[i];
+    }
+    (sum + 1.0).sqrt()
+}
+
+/// `x` if the signs of `x` and `y` differ, and `y` if they are equal.
+#[custom_op(name = "plain_elements::by_sign")]
+pub fn by_sign<T: Float>(x: T, y: T) -> (T, T, T) {
+    let (a, b) = (x > 0.0, y > 0.0);
+    let xor = if (x > 0.0) ^ (y > 0.0) { x } else { 0.0 };
+    let differs = if a != b { x } else { 0.0 };
+    let equals = if a == b { y } else { 0.0 };
+    (xor, differs, equals)
+}
+
+#[op_fn]
+fn horner<T: Float>(x: T, c: &[f64]) -> T {
+    c.iter().rev().fold(0.0, |total, c| total * x + *c)
+}
+
+/// `1 + 2x + 3x²`
+#[custom_op(name = "plain_elements::polynomial")]
+pub fn polynomial<T: Float>(x: T) -> T {
+    horner(x, &[1.0, 2.0, 3.0])
+}
+
+/// The weighted sum of a row, at most `cap`.
+#[custom_op(name = "plain_elements::capped", shape = (x: [.., n], w: [.., n]) -> [..])]
+pub fn capped<T: Float>(x: &[T], w: Option<&[T]>, cap: Option<f64>) -> T {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += x[i] * w.map_or(1.0, |w| w[i]);
+    }
+    if let Some(c) = cap
+        && sum > c
+    {
+        sum = c;
+    }
+    match cap {
+        Some(c) => sum.min(c),
+        None => sum,
+    }
+}
+
+#[op_fn]
+fn largest<T: Float>(x: Vec<T>, k: usize) -> T {
+    let mut best = x[0];
+    for i in 0..k {
+        if x[i] > best {
+            best = x[i];
+        }
+    }
+    best
+}
+
+#[op_fn]
+fn trace<T: Float>(a: &Array2<T>) -> T {
+    let mut sum = 0.0;
+    for i in 0..a.nrows() {
+        sum += a[[i, i]];
+    }
+    sum
+}
+
+/// The trace of a matrix, and its largest element.
+#[custom_op(name = "plain_elements::of_matrix", shape = (a: [.., n, n]) -> (trace: [..], largest: [..]) where n > 0)]
+pub fn of_matrix<T: Float>(a: ArrayView2<T>) -> (T, T) {
+    let m = a.to_owned();
+    let all = a.iter().copied().collect::<Vec<T>>();
+    let count = all.len();
+    (trace(&m), largest(all, count))
+}
+
+/// A straight-through estimator: the body does not use `slope`.
+#[custom_op(name = "plain_elements::straight", backward = |d| { x: d * slope })]
+pub fn straight<T: Float>(x: T, slope: f64) -> T {
+    x.round()
+}
+
+/// The larger and the smaller; `symmetric` follows a condition.
+#[custom_op(name = "plain_elements::mean", where p >= 0.0, symmetric)]
+pub fn mean<T: Float>(x: T, y: T, p: f64) -> T {
+    (x + y) * p
+}
+
+fn tensor(values: &[f64]) -> Tensor {
+    Tensor::from_vec(values.to_vec(), [values.len()]).expect("a tensor")
+}
+
+#[test]
+fn lists_and_tuples_of_numbers_hold_elements() -> Result<()> {
+    let (sum, length) = product::call(&tensor(&[1.0]), &tensor(&[2.0]), &tensor(&[-1.0]))?;
+    // M · (1, 2, −1) = (8, 4.5, −9.25)
+    assert_eq!(sum.to_vec::<f64>()?, [8.0 * -9.25 + 4.5]);
+    assert_eq!(length.to_vec::<f64>()?, [(64.0 + 20.25 + 85.5625 + 1.0_f64).sqrt()]);
+    opcheck(&product::op(), &[]).into_result()
+}
+
+#[test]
+fn masks_are_compared() -> Result<()> {
+    let (x, y) = (tensor(&[1.0, 2.0, -3.0, -4.0]), tensor(&[5.0, -6.0, 7.0, -8.0]));
+    let (xor, differs, equals) = by_sign::call(&x, &y)?;
+    assert_eq!(xor.to_vec::<f64>()?, [0.0, 2.0, -3.0, 0.0]);
+    assert_eq!(differs.to_vec::<f64>()?, [0.0, 2.0, -3.0, 0.0]);
+    assert_eq!(equals.to_vec::<f64>()?, [5.0, 0.0, 0.0, -8.0]);
+    Ok(())
+}
+
+#[test]
+fn a_helper_takes_lists() -> Result<()> {
+    assert_eq!(polynomial::call(&tensor(&[2.0, -1.0]))?.to_vec::<f64>()?, [17.0, 2.0]);
+    let a = Tensor::from_vec(vec![1.0, 7.0, 3.0, 4.0], [2, 2])?;
+    let (trace, largest) = of_matrix::call(&a)?;
+    assert_eq!((trace.to_vec::<f64>()?, largest.to_vec::<f64>()?), (vec![5.0], vec![7.0]));
+    opcheck(&polynomial::op(), &[]).into_result()
+}
+
+#[test]
+fn an_optional_attribute_of_a_cell_becomes_an_element() -> Result<()> {
+    let (x, w) = (tensor(&[1.0, 2.0]), tensor(&[3.0, 4.0]));
+    assert_eq!(capped::call(&x, None, None)?.to_vec::<f64>()?, [3.0]);
+    assert_eq!(capped::call(&x, Some(&w), None)?.to_vec::<f64>()?, [11.0]);
+    assert_eq!(capped::call(&x, Some(&w), Some(5.0))?.to_vec::<f64>()?, [5.0]);
+    opcheck(&capped::op(), &[]).into_result()
+}
+
+#[test]
+fn a_parameter_of_the_gradient_is_used() -> Result<()> {
+    let x = tensor(&[1.4]).with_requires_grad()?;
+    let out = straight::call(&x, 0.5)?;
+    let found = minitensor::autograd::grad(&[out], &[x], &[], minitensor::autograd::Options::default())?;
+    assert_eq!(found[0].as_ref().expect("a gradient").to_vec::<f64>()?, [0.5]);
+    assert_eq!(mean::op().properties.len(), 1);
+    Ok(())
+}
