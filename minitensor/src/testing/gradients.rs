@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::computed::computed;
 use super::gradcheck::{Function, GradCheck, compare, cotangent, gradcheck};
 use super::sample::Sample;
 use super::values::{Random, close, numbers};
@@ -40,7 +41,9 @@ pub(super) fn checked(op: &OpRef, sample: &Sample) -> Vec<usize> {
         _ => &[],
     };
     let is_float = |i: &usize| sample.inputs[*i].as_ref().is_some_and(|t| is_wide(t.dtype()));
-    (0..sample.inputs.len()).filter(is_float).filter(|i| !without.contains(&(*i as u8))).collect()
+    let computed = computed(op);
+    let is_constant = |i: usize| without.contains(&(i as u8)) || computed.contains(&i);
+    (0..sample.inputs.len()).filter(is_float).filter(|i| !is_constant(*i)).collect()
 }
 
 /// The op as a function of its inputs in double precision. The other inputs are constant. Inputs that the op mutates are copied before, and returned

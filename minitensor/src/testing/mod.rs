@@ -3,6 +3,7 @@
 
 mod attributes;
 mod batches;
+mod computed;
 mod formulas;
 mod gradcheck;
 mod gradients;

@@ -3,6 +3,7 @@
 use minitensor_kernels::program::{Instruction, Primitive, Program};
 use minitensor_kernels::row::RowFunction;
 
+use super::computed::computed;
 use super::layouts::{compare, fail, results};
 use super::sample::Sample;
 use super::values::{numbers, tensor_like};
@@ -22,9 +23,12 @@ pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
         return program.map_or(Ok(()), |program| in_rows(op, rule, sample, &program));
     }
     let element = matches!(op.body, Body::Element(_)) || matches!(op.shape, ShapeRule::Broadcast);
+    let computed = computed(op);
     let unary = sample.inputs.len() == 1 && matches!(op.body, Body::Tensor(_) | Body::Arrays(_) | Body::Dynamic(_));
     for (i, t) in sample.inputs.iter().enumerate() {
-        let Some(t) = t.as_ref().filter(|t| t.dtype() == DType::F64 && t.numel() > 0) else { continue };
+        let Some(t) = t.as_ref().filter(|t| t.dtype() == DType::F64 && t.numel() > 0 && !computed.contains(&i)) else {
+            continue;
+        };
         let base = results(op, &sample.copied()?)?;
         let same_shape = base.iter().all(|o| o.shape() == t.shape());
         if (element || unary && same_shape) && op.parameter(i).arity != Arity::Optional {
@@ -47,6 +51,7 @@ fn in_rows(op: &OpRef, rule: &CoreShapes, sample: &Sample, program: &Program) ->
     let Ok(base) = results(op, &sample.copied()?) else { return Ok(()) };
     let arguments = op.program_arguments();
     let uniforms: Vec<usize> = arguments.numbers.iter().chain(&arguments.positions).copied().collect();
+    let computed = computed(op);
     let is_sorted = |i: &Instruction| matches!(i, Instruction::Row(RowFunction::Argsort, _));
     for (i, t) in sample.inputs.iter().enumerate() {
         let Some(t) = t.as_ref().filter(|t| t.dtype() == DType::F64) else { continue };
@@ -55,7 +60,7 @@ fn in_rows(op: &OpRef, rule: &CoreShapes, sample: &Sample, program: &Program) ->
             Instruction::Uniform(k) => uniforms.get(*k as usize) == Some(&i),
             _ => false,
         };
-        if !is_in_a_result(program, &reads) {
+        if computed.contains(&i) || !is_in_a_result(program, &reads) {
             continue;
         }
         propagates(op, &sample, i, &base, None)?;

@@ -3,6 +3,7 @@
 // A slice of one owned tensor reads better than `from_ref`.
 #![allow(clippy::cloned_ref_to_slice_refs)]
 
+mod computed;
 mod detached;
 mod nan;
 mod sizes;
