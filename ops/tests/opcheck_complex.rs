@@ -1,7 +1,7 @@
 //! `opcheck` of written gradients of ops with complex numbers and detached values.
 
 use minitensor::prelude::*;
-use minitensor::testing::opcheck;
+use minitensor::testing::{Sample, opcheck};
 use minitensor_ops as _;
 
 /// The parts rounded, with the gradient of `z`.
@@ -26,6 +26,20 @@ pub fn wrong<T: Float>(z: Complex<T>) -> Complex<T> {
 #[custom_op(name = "opcheck_complex::not_conjugated", backward = |d| { z: 2 * z * d })]
 pub fn not_conjugated<T: Float>(z: Complex<T>) -> Complex<T> {
     z * z
+}
+
+/// The number with `b` added to its absolute value, if that is positive (Arjovsky et al., 2016).
+#[custom_op(name = "opcheck_complex::mod_relu")]
+pub fn mod_relu<T: Float>(z: Complex<T>, b: T) -> Complex<T> {
+    let r = z.abs();
+    if r + b <= 0.0 { 0.0 } else { z * ((r + b) / r) }
+}
+
+#[test]
+fn a_complex_tensor_is_not_also_passed_for_a_real_one() -> Result<()> {
+    let z = Tensor::from_vec(vec![0.7, -1.2], [2])?.cast(DType::C128)?;
+    let b = Tensor::from_vec(vec![0.5, 1.5], [2])?;
+    opcheck(&mod_relu::op(), &[Sample { inputs: vec![Some(z), Some(b)], attrs: vec![] }]).into_result()
 }
 
 #[test]

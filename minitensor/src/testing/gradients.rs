@@ -233,7 +233,7 @@ pub fn one_tensor_twice(op: &OpRef, sample: &Sample) -> Result<()> {
     for (n, i) in which.iter().enumerate() {
         for j in &which[n + 1..] {
             let (Some(a), Some(b)) = (&sample.inputs[*i], &sample.inputs[*j]) else { continue };
-            if a.shape() != b.shape() {
+            if a.shape() != b.shape() || a.dtype() != b.dtype() {
                 continue;
             }
             let pair = [*i, *j];
