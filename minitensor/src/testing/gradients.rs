@@ -187,9 +187,12 @@ fn recorded<'a>(op: &OpRef, sample: &'a Sample, which: &'a [usize]) -> Result<Op
     })))
 }
 
+/// Parts of the errors for derivatives that do not exist.
+const REFUSALS: &[&str] = &["has no gradient:", "has no second derivative:", "not available"];
+
 fn unless_refused(outcome: Result<()>) -> Result<()> {
     match outcome {
-        Err(e) if e.message().contains("has no gradient:") || e.message().contains("not available") => Ok(()),
+        Err(e) if REFUSALS.iter().any(|refusal| e.message().contains(refusal)) => Ok(()),
         other => other,
     }
 }

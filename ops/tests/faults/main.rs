@@ -6,6 +6,7 @@
 mod computed;
 mod detached;
 mod nan;
+mod refusals;
 mod sizes;
 mod unwritten;
 
