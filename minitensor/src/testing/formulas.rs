@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::computed::computed;
 use super::gradcheck::cotangent;
 use super::gradients::{checked, function, inputs};
+use super::programs::program;
 use super::sample::Sample;
 use super::values::{Random, numbers, tensor_like};
 use crate::autograd::{Options, grad};
@@ -22,7 +23,7 @@ const CANCELLED: f64 = 1e-13;
 pub fn formula_is_the_derivative(op: &OpRef, sample: &Sample) -> Result<()> {
     let which = checked(op, sample);
     let is_written = matches!(op.backward, Backward::Formula(_)) && op.inputs.iter().all(|i| !i.mutated);
-    if !is_written || which.is_empty() || op.program(&sample.attrs, |i| sample.inputs[i].is_some())?.is_none() {
+    if !is_written || which.is_empty() || program(op, sample)?.is_none() {
         return Ok(());
     }
     let derived = OpDef { backward: Backward::Program(Gradients::new()), ..OpDef::clone(op) };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::computed::computed;
 use super::gradcheck::{Function, GradCheck, compare, cotangent, gradcheck};
+use super::programs::TOO_LONG;
 use super::sample::Sample;
 use super::values::{Random, close, numbers};
 use crate::autograd::{Options, grad};
@@ -188,7 +189,7 @@ fn recorded<'a>(op: &OpRef, sample: &'a Sample, which: &'a [usize]) -> Result<Op
 }
 
 /// Parts of the errors for derivatives that do not exist.
-const REFUSALS: &[&str] = &["has no gradient:", "has no second derivative:", "not available"];
+const REFUSALS: &[&str] = &["has no gradient:", "has no second derivative:", "not available", TOO_LONG];
 
 fn unless_refused(outcome: Result<()>) -> Result<()> {
     match outcome {

@@ -5,6 +5,7 @@ use minitensor_kernels::row::RowFunction;
 
 use super::computed::computed;
 use super::layouts::{compare, fail, results};
+use super::programs::program;
 use super::sample::Sample;
 use super::values::{numbers, tensor_like};
 use crate::dtype::DType;
@@ -15,7 +16,7 @@ use crate::tensor::Tensor;
 /// A NaN in an input of an element or row op must reach a result, unless the body asks whether numbers are NaN. The body of a cell op cannot be
 /// read, and may leave out NaN on purpose, so cell ops are not checked.
 pub fn nan_is_not_swallowed(op: &OpRef, sample: &Sample) -> Result<()> {
-    let program = op.program(&sample.attrs, |i| sample.inputs[i].is_some())?;
+    let program = program(op, sample)?;
     if program.as_ref().is_some_and(asks_for_nan) {
         return Ok(());
     }

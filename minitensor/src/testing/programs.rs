@@ -15,6 +15,25 @@ use crate::tensor::{Device, Tensor};
 /// Values that often reveal faults in bodies.
 const SPECIAL: [f64; 8] = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-310, 1e300, -1.0];
 
+/// A part of the error for a program that is too long.
+pub(super) const TOO_LONG: &str = "reduce the number of turns of its loops";
+
+/// The program of a call. `None` if there is none, or if it is too long: only a compiled loop computes such a body.
+pub(super) fn program(op: &OpRef, sample: &Sample) -> Result<Option<Program>> {
+    match op.program(&sample.attrs, |i| sample.inputs[i].is_some()) {
+        Err(e) if e.message().contains(TOO_LONG) => Ok(None),
+        found => found?.map_or(Ok(None), verified),
+    }
+}
+
+/// The program if it is valid. `None` if it is too long.
+pub(super) fn verified(program: Program) -> Result<Option<Program>> {
+    match program.verify().map_err(|e| Error::runtime(e.to_string())) {
+        Err(e) if e.message().contains(TOO_LONG) => Ok(None),
+        outcome => outcome.map(|()| Some(program)),
+    }
+}
+
 /// Compares the program with the compiled loop: at numbers, over memory, and simplified. Compares the gradient with the compiled
 /// gradient.
 pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
@@ -30,8 +49,7 @@ pub fn program_is_the_body(op: &OpRef, sample: &Sample) -> Result<()> {
     if let (Body::Cell(_), ShapeRule::Core(rule)) = (&op.body, &op.shape) {
         return super::rows::program_is_the_body(op, rule, sample);
     }
-    let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
-    program.verify().map_err(|e| Error::runtime(e.to_string()))?;
+    let Some(program) = program(op, sample)? else { return Ok(()) };
     // A program of several dtypes may have functions of integers.
     if op.generics.len() > 1 && !program.runs_at::<f64>() {
         return Ok(());
@@ -98,11 +116,12 @@ fn gradients(op: &OpRef, sample: &Sample, uniforms: &[f64]) -> Result<()> {
     let wrt: Vec<usize> = (0..sample.inputs.len())
         .filter(|i| sample.inputs[*i].as_ref().is_some_and(|t| t.dtype() == DType::F64))
         .collect();
-    let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
+    let Some(program) = program(op, sample)? else { return Ok(()) };
     let program = program.giving(&op.cotangents().collect::<Vec<_>>());
     let Some(vjp) = program.vjp(&wrt) else {
         return Err(Error::runtime(format!("the program has no gradient: {program}")));
     };
+    let Some(vjp) = verified(vjp)? else { return Ok(()) };
     // All inputs have one shape, so that no gradient is summed.
     let outputs = results(op, sample)?;
     let shape = outputs[0].shape().clone();

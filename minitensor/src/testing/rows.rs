@@ -3,7 +3,7 @@
 use minitensor_kernels::program::{Program, ScalarValue, Variable};
 
 use super::layouts::results;
-use super::programs::in_order_of_results;
+use super::programs::{in_order_of_results, program, verified};
 use super::sample::Sample;
 use super::values::numbers;
 use crate::attr::{Attr, AttrKind};
@@ -18,8 +18,7 @@ pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Re
     if let Some(axis) = op.axis {
         sample.attrs[axis.attr as usize] = if axis.many { vec![-1i64].into() } else { (-1i64).into() };
     }
-    let Some(program) = op.program(&sample.attrs, |i| sample.inputs[i].is_some())? else { return Ok(()) };
-    program.verify().map_err(|e| Error::runtime(e.to_string()))?;
+    let Some(program) = program(op, &sample)? else { return Ok(()) };
     let order = in_order_of_results(op);
     let stored = results(op, &sample.copied()?)?;
     let compiled: Vec<Vec<f64>> = stored.iter().map(numbers).collect::<Result<_>>()?;
@@ -75,6 +74,7 @@ pub fn program_is_the_body(op: &OpRef, rule: &CoreShapes, sample: &Sample) -> Re
     let Some(vjp) = program.vjp_of_rows(&gives, &variables) else {
         return Err(Error::runtime(format!("the program has no gradient: {program}")));
     };
+    let Some(vjp) = verified(vjp)? else { return Ok(()) };
     let mut sums: Vec<Vec<f64>> = vec![Vec::new(); wrt.len()];
     for row in 0..rows.count {
         let of = |k: usize| slice(&cotangents[k], row, rows.count).to_vec();
