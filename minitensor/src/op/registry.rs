@@ -220,6 +220,9 @@ pub fn check() -> Result<()> {
     CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)
 }
 
+/// The error for an op that does not exist begins with it.
+pub(crate) const UNKNOWN: &str = "there is no op";
+
 /// The op with this name.
 pub fn get(name: &str) -> Result<OpRef> {
     let table = read();
@@ -228,7 +231,7 @@ pub fn get(name: &str) -> Result<OpRef> {
     }
     Err(Error::value(table.reason(name).unwrap_or_else(|| {
         let hint = nearest(name, table.names.keys().map(String::as_str)).map(|n| format!("; did you mean '{n}'?"));
-        format!("there is no op '{name}'{}", hint.unwrap_or_default())
+        format!("{UNKNOWN} '{name}'{}", hint.unwrap_or_default())
     })))
 }
 

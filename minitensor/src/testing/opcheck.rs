@@ -9,7 +9,7 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted, panic_text};
-use crate::op::{DTypeRule, OpRef};
+use crate::op::{DTypeRule, OpRef, registry};
 
 /// A fault of an op.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,8 +98,10 @@ const CHECKS: &[(&str, Check)] = &[
 
 /// Runs all checks on an op, with the given samples, or with [`samples`] made from its definition.
 pub fn opcheck(op: &OpRef, given: &[Sample]) -> Report {
-    let (made, refusal) = if given.is_empty() { made(op) } else { (given.to_vec(), None) };
-    let mut findings: Vec<Finding> = Vec::new();
+    let (made, mut refusal) = if given.is_empty() { made(op) } else { (given.to_vec(), None) };
+    // No arguments help a body that calls an unknown op.
+    let unknown = refusal.take_if(|error| error.contains(registry::UNKNOWN));
+    let mut findings: Vec<Finding> = unknown.map(|message| Finding { check: "calls", message }).into_iter().collect();
     for sample in &made {
         for (check, run) in CHECKS {
             if findings.iter().any(|f| f.check == *check) {
