@@ -161,6 +161,18 @@ fn a_wrong_derivative_of_a_small_output_beside_a_huge_one() {
 }
 
 #[test]
+fn rounding_errors_are_no_derivative() {
+    // A jump as small as rounding errors, whose difference quotient depends on the step.
+    let op = build(
+        CustomOpBuilder::new("correct", 1)
+            .forward(|x| mapped(x[0], |v| if v > 0.5 { 4e-15 } else { 0.0 }))
+            .backward(|call| Ok(vec![Some(mapped(&call.input(0)?, |_| 0.0)?)])),
+    );
+    let call = |x: &[Tensor]| Ok(vec![dispatch(&op, &[Arg::Tensor(&x[0])], &[])?.single()]);
+    gradcheck(&call, &[t(&[0.5], &[1])], GradCheck { orders: 1, ..GradCheck::default() }).expect("the gradient is 0");
+}
+
+#[test]
 fn fault_7_backward_on_another_thread_finds_the_graph() -> Result<()> {
     let x = t(&[2.0], &[1]).with_requires_grad()?;
     let y = multiply::call(&x, &x)?;
