@@ -59,7 +59,7 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
         for kernels in [kernels.clone(), op.loop_of_program()].into_iter().flatten() {
             op.kernels.add(DeviceKind::Cpu, kernels);
         }
-        if let Err(error) = insert(&mut table.names, OpRef::Static(op), None) {
+        if let Err(error) = op.check_defaults().and_then(|()| insert(&mut table.names, OpRef::Static(op), None)) {
             conflict(error);
         }
     }

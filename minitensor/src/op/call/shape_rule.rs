@@ -4,8 +4,9 @@ pub use minitensor_schema::shape::{Arithmetic, CoreShapes, Dim, Dims, Predicate,
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::def::OpDef;
+use crate::op::def::{OpDef, ShapeRule};
 
 /// The sizes of the named dimensions of one call.
 #[derive(Clone, Debug, Default)]
@@ -149,12 +150,24 @@ impl OpDef {
         Ok(())
     }
 
-    /// Checks the conditions on attributes for their defaults.
+    /// Checks the conditions on attributes for their defaults, and that integer elements can represent these.
     pub(crate) fn check_defaults(&self) -> Result<()> {
         let defaults: SmallVec<[Attr; 4]> =
             self.attrs.iter().map(|a| a.default.clone().unwrap_or(Attr::None)).collect();
         self.check_predicates(&Bindings::default(), &defaults)
-            .map_err(|e| Error::value(format!("{} by default", e.message())))
+            .map_err(|e| Error::value(format!("{} by default", e.message())))?;
+        // Numbers for elements are converted to their dtype.
+        let is_of_integers = matches!(self.shape, ShapeRule::Broadcast)
+            && !self.generics.is_empty()
+            && self.generics.iter().flat_map(|generic| generic.dtypes.iter()).all(DType::is_integer);
+        let is_fraction = |value: &Attr| matches!(value, Attr::Float(v) if v.is_finite() && v.fract() != 0.0);
+        match self.attrs.iter().zip(&defaults).find(|(_, value)| is_of_integers && is_fraction(value)) {
+            Some((attr, value)) => Err(Error::value(format!(
+                "op '{}' has only integer dtypes, so '{}' must be an integer, got {value} by default",
+                self.name, attr.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The error for a condition that does not hold.
