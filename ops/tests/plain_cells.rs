@@ -373,8 +373,8 @@ fn a_returned_number_may_be_saved() -> Result<()> {
 #[custom_op(name = "plain_cells::mean_with", shape = (x: [.., n]) -> [..] where n > 0)]
 fn mean_with<T: Float>(x: &[T], room: usize) -> T {
     let mut sums = vec![0.0; room];
-    for i in 0..x.len() {
-        sums[0] += x[i];
+    for value in x {
+        sums[0] += value;
     }
     sums[0] / x.len()
 }
