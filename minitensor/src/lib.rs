@@ -81,6 +81,7 @@ pub mod prelude {
     pub use minitensor_kernels::{
         Bits, Columns, ColumnsMut, Element, Field, Float, Int, IntRow, Machine, Mask, Num, Real, RealRow, Row,
     };
+    pub use ndarray::s;
     pub use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayView3, ArrayView4, ArrayView5};
     pub use ndarray::{ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, ArrayViewMut4, ArrayViewMut5};
 

@@ -1,6 +1,7 @@
 //! Cells with matrices of different sizes, and with memory of their own. Their gradients are derived.
 
 use minitensor::prelude::*;
+use minitensor::testing::opcheck;
 use minitensor_ops as _;
 
 /// The Kronecker product.
@@ -177,4 +178,37 @@ fn empty_views_can_be_copied() -> Result<()> {
         assert_eq!(copied::call(&x)?.to_vec::<f64>()?, vec![2.0; shape[0] * shape[1]]);
     }
     minitensor::testing::opcheck(&copied::op(), &[]).into_result()
+}
+
+/// `(A/2)²`, of which the rows are divided by their sums.
+#[custom_op(name = "cell_matrices::normalized_square", shape = (a: [.., n, n]) -> [.., n, n])]
+pub fn normalized_square<T: Float>(a: ArrayView2<T>, mut out: ArrayViewMut2<T>) {
+    let n = a.nrows();
+    let half = a.mapv(|v| v / 2.0);
+    let mut square = Array2::from_shape_fn((n, n), |(i, j)| (0..n).map(|k| half[[i, k]] * half[[k, j]]).sum());
+    for mut row in square.outer_iter_mut() {
+        let total = row.sum();
+        row.mapv_inplace(|v| v / total);
+    }
+    out.assign(&square);
+}
+
+/// The sum of the first column below the first row, and of the second column.
+#[custom_op(name = "cell_matrices::parts", shape = (a: [.., m, n]) -> [..] where m > 1, n > 1)]
+pub fn parts<T: Float>(a: ArrayView2<T>) -> T {
+    let mut twice = Array2::from_elem((2, 2), 0.0);
+    twice.diag_mut().fill(a[[0, 0]] / a[[0, 0]]);
+    let below = a.slice(s![1.., ..]);
+    (below.column(0).sum() + a.t().row(1).sum()) * twice.diag().sum() / 2.0
+}
+
+#[test]
+fn functions_of_ndarray_take_elements() -> Result<()> {
+    let a = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2])?;
+    let square = normalized_square::call(&a)?.to_vec::<f64>()?;
+    for (got, expected) in square.iter().zip([7.0 / 17.0, 10.0 / 17.0, 15.0 / 37.0, 22.0 / 37.0]) {
+        assert!((got - expected).abs() < 1e-15, "{got} {expected}");
+    }
+    assert_eq!(parts::call(&a)?.to_vec::<f64>()?, [9.0]);
+    opcheck(&normalized_square::op(), &[]).into_result()
 }

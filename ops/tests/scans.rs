@@ -214,3 +214,22 @@ fn a_row_that_all_rows_share_has_the_sum_of_their_gradients() -> Result<()> {
     }
     Ok(())
 }
+
+#[op_fn]
+fn decayed<R: Row>(before: R, x: R) -> R {
+    0.5 * before + x
+}
+
+/// A running sum that halves, and begins from `start`.
+#[custom_op(name = "scans::from_start", shape = (x: [.., n], start: [..]) -> [.., n])]
+pub fn from_start<R: Row>(x: R, start: R) -> R {
+    R::scan(if x.position() == 0 { decayed(start, x) } else { x }, |before, x| decayed(before, x))
+}
+
+#[test]
+fn a_scan_may_begin_from_a_value() -> Result<()> {
+    let x = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2])?;
+    let start = Tensor::from_vec(vec![8.0, -2.0], [2])?;
+    assert_eq!(from_start::call(&x, &start)?.to_vec::<f64>()?, [5.0, 4.5, 2.0, 5.0]);
+    opcheck(&from_start::op(), &[]).into_result()
+}

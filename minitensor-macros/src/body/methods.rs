@@ -328,7 +328,7 @@ pub const OTHER_ROW_METHODS: &[(&str, &str)] = &[
 
 /// Methods of slices and iterators that elements of a cell lack, because they are not those of one Rust type.
 pub const OTHER_CELL_METHODS: &[(&str, &str)] = &[
-    ("dot", "call `rows::dot(x, y)` of `minitensor::kernels::rows` for slices, or add in a loop"),
+    ("dot", "sum the products: `x.iter().zip(&y).map(|(x, y)| x * y).sum()`"),
     ("max", "write `.copied().reduce(|a, b| a.maximum(b))`"),
     ("min", "write `.copied().reduce(|a, b| a.minimum(b))`"),
     ("sort", "write `sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))`"),

@@ -16,6 +16,20 @@ pub fn quantized_rows<R: Row>(x: R, step: R) -> R {
     (x + multiple) / x.count().sqrt()
 }
 
+/// 1 where `x` is positive, with the derivative of a sigmoid.
+#[custom_op(name = "correct::spike")]
+pub fn spike<T: Float>(x: T) -> T {
+    let smooth = (4.0 * x).sigmoid();
+    let fired = if x > 0.0 { 1.0 } else { 0.0 };
+    fired + (smooth - smooth.detach())
+}
+
+/// `x`, with a gradient that is reversed.
+#[custom_op(name = "correct::reversed")]
+pub fn reversed<T: Float>(x: T) -> T {
+    x.detach() - (x - x.detach())
+}
+
 /// A product in which the gradient takes one factor as constant. As one tensor, both inputs have the gradient of the other factor.
 #[custom_op(name = "correct::half_detached")]
 pub fn half_detached<T: Float>(x: T, y: T) -> T {
@@ -47,7 +61,8 @@ pub fn doubled_straight_through<T: Float>(x: T) -> T {
 
 #[test]
 fn detached_values_are_constants_of_the_gradient() {
-    for op in [straight_through::op(), half_detached::op(), quantized_rows::op(), detached_softmax::op()] {
+    let ops = [straight_through::op(), spike::op(), reversed::op(), half_detached::op(), quantized_rows::op()];
+    for op in ops.into_iter().chain([detached_softmax::op()]) {
         let report = opcheck(&op, &[]);
         assert!(report.findings.is_empty(), "{report}");
     }

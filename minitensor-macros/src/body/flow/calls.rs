@@ -107,7 +107,7 @@ impl Flow<'_> {
                 let first = self.expr(first);
                 Item::list(self.argument(step, &[first, each]))
             }
-            ("map" | "flat_map" | "filter_map" | "map_while", [step]) => {
+            ("map" | "mapv" | "mapv_into" | "flat_map" | "filter_map" | "map_while", [step]) => {
                 let (item, is_one) = if matches!(receiver, Item::List(_)) { (each, false) } else { (receiver, true) };
                 let result = self.argument(step, &[item]);
                 let result = if name == "flat_map" { result.items() } else { result };
@@ -203,7 +203,8 @@ impl Flow<'_> {
         match &*last {
             "Some" | "Ok" | "vec_of" | "take" | "Box" => first(),
             "vec_repeat" => Item::list(first()),
-            "from_elem" => Item::list(given.get(1).cloned().unwrap_or(UNKNOWN)),
+            "from_elem" | "from_shape_fn" => Item::list(given.get(1).cloned().unwrap_or(UNKNOWN)),
+            "from_shape_vec" | "from_vec" | "from_iter" => given.last().cloned().unwrap_or(UNKNOWN),
             "new" | "with_capacity" | "zeros" | "ones" => Item::list(UNKNOWN),
             last if is_of_rows && is_in(REDUCTIONS, last) => first().items(),
             _ if path.path.segments.iter().any(|s| s.ident == "f64" || s.ident == "usize") => UNKNOWN,
