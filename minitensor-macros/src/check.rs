@@ -105,7 +105,8 @@ fn element(op: &Op, diag: &mut Diag) {
         return diag.error(&input.ty, &messages::CONCRETE, &[&spelling(&input.ty)]);
     }
     let is_stored = op.inputs.iter().any(|i| is_fixed(i.elem)) || op.outputs.iter().any(|o| is_fixed(o.elem));
-    if is_stored && (op.precompiled.is_some() || !crate::expand::is_by_program(op)) {
+    let has_variable = op.inputs.iter().any(|i| !is_fixed(i.elem));
+    if is_stored && has_variable && (op.precompiled.is_some() || !crate::expand::is_by_program(op)) {
         diag.error(op.ident(), &messages::STORED, &[op.ident()]);
     }
     if let Some(extra) = op.inputs.get(MOST_INPUTS) {

@@ -38,7 +38,7 @@ messages! {
     TWO_BOUNDS: "the dtype variable `{}` has two bounds", "keep the stronger one: `Float` implies `Real` and `Field`, which imply `Num`";
     NO_COMMON_DTYPE: "no dtype satisfies both bounds of `{}`", "keep one; two tensors of different kinds have two variables, as in `<T: Float, U: Int>(x: T, y: U)`";
     VARIABLE_NAME: "`{}` is not a valid name of a dtype variable", "it is the name of a trait of elements; choose another name, such as `T`";
-    ALL_STORED: "all tensors of `{}` are integers, so nothing determines the dtype of the numbers `{}` of the body", "add a tensor of this dtype, bound the variable by `Int` in an element op, or write a cell op with `&[i64]`";
+    ALL_STORED: "all tensors of `{}` are integers, so nothing determines the dtype of the numbers `{}` of the body", "add a tensor of this dtype; without the `dtype` clause, `T: Int` and `R: IntRow` take integers of any width; a cell op takes those of one width, such as `&[i8]`";
     UNUSED_VARIABLE: "no tensor parameter has the dtype `{}`", "use it for a parameter, or remove it";
 
     // Helpers.
@@ -158,7 +158,7 @@ messages! {
     UNKNOWN_VARIABLE: "unknown dtype variable `{}`", "write the generic parameter of the function, such as `T`";
     DTYPE_OUTSIDE: "`{}` is not among the dtypes of `{}`", "widen the bound of `{}`, or remove the dtype";
     DTYPE_DIFFERS: "the `dtype` clause has `{}`, but the function has `{}`", "make both equal, or remove the clause";
-    STORED: "the op `{}` has tensors of integers beside a body of floats, which only a program computes", "use one dtype variable with `T: Float`, change no input in place, and remove the clause `precompiled`";
+    STORED: "the op `{}` has tensors of a fixed integer dtype, which only a program of floats computes", "use one dtype variable with `T: Float`, change no input in place, and remove the clause `precompiled`; a cell op takes integers of one width, such as `&[i8]`";
     DTYPE_OF_BODY: "`{}` is for ops over whole tensors", "write the dtype variable, or a dtype of integers, as which results are stored";
     DTYPE_COUNT: "the `dtype` clause has {}, but the function has {}", "write one dtype for each output";
 

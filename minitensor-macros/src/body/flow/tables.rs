@@ -26,6 +26,8 @@ pub const TAKES_ITEMS: &str = "sort_by max_by min_by for_each filter position an
     max_by_key min_by_key inspect partition_point mapv_inplace map_inplace";
 /// Those of slices and views that return an integer.
 pub const SIZES: &str = "len nrows ncols len_of count";
+/// Those of lists that return sizes, and that elements lack.
+pub const LIST_SIZES: &str = "len is_empty nrows ncols dim shape ndim";
 /// Those of integers that return an integer.
 pub const OF_INTEGERS: &str = "min max clamp pow abs_diff div_ceil isqrt saturating_add saturating_sub rem_euclid";
 /// Functions of `minitensor::kernels::rows` that return an element.

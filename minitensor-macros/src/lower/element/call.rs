@@ -8,6 +8,7 @@ use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 use super::operand::compares_masks;
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
 use crate::ast::{Elem, Level};
+use crate::body::flow::tables::{LIST_SIZES, is_in};
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
 use crate::body::{Certain, Effects, Item, ValueKind, holds, is_compound, levels};
 use crate::diag::messages;
@@ -200,6 +201,14 @@ impl Lowering<'_> {
         if is_wrong {
             *expr = placeholder();
             return ValueKind::Data(None);
+        }
+        if let Expr::MethodCall(call) = expr
+            && is_in(LIST_SIZES, &call.method.to_string())
+            && self.certain(&call.receiver).is_none()
+        {
+            // The size of a list of elements.
+            self.value(&mut call.receiver, None);
+            return if call.method == "is_empty" { ValueKind::Flag } else { ValueKind::Static };
         }
         if let Some(variable) = self.scanned(expr) {
             return self.scan(expr, variable);

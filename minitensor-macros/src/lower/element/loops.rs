@@ -1,6 +1,6 @@
 //! Loops.
 
-use syn::{Expr, ExprLoop};
+use syn::{Expr, ExprLoop, Pat};
 
 use super::{Lowering, placeholder, shown};
 use crate::body::{Certain, ValueKind};
@@ -22,13 +22,21 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Static;
         }
+        let is_enumerated = matches!(&*each.expr, Expr::MethodCall(call) if call.method == "enumerate");
         let value = self.value(&mut each.expr, None);
         let id = self.loops;
         self.loops += 1;
         self.scopes.push();
         match self.head.is_machine() {
             true => self.bind_flow(&each.pat),
-            false => self.scopes.bind_pattern(&each.pat, value, None),
+            false => match &*each.pat {
+                // `(i, x)` of `list.iter().enumerate()`
+                Pat::Tuple(pair) if pair.elems.len() == 2 && is_enumerated => {
+                    self.scopes.bind_pattern(&pair.elems[0], ValueKind::Static, None);
+                    self.scopes.bind_pattern(&pair.elems[1], value, None);
+                }
+                pattern => self.scopes.bind_pattern(pattern, value, None),
+            },
         }
         self.around.push(Some(id));
         let ending = self.ended.contains(&id).then(|| self.ending_loop(each, id));
