@@ -212,3 +212,40 @@ fn functions_of_ndarray_take_elements() -> Result<()> {
     assert_eq!(parts::call(&a)?.to_vec::<f64>()?, [9.0]);
     opcheck(&normalized_square::op(), &[]).into_result()
 }
+
+/// The transport plan between uniform distributions (Sinkhorn and Knopp, 1967; Cuturi, 2013).
+#[custom_op(name = "cell_matrices::transport", shape = (cost: [.., m, n]) -> [.., m, n] where m > 0, n > 0)]
+pub fn transport<T: Float>(
+    cost: ArrayView2<T>,
+    mut plan: ArrayViewMut2<T>,
+    #[default = 0.5] eps: f64,
+    #[default = 20] steps: usize,
+) {
+    let (m, n) = cost.dim();
+    let kernel = cost.mapv(|c| (-c / eps).exp());
+    let (mut u, mut v) = (vec![1.0; m], vec![1.0; n]);
+    for _ in 0..steps {
+        for i in 0..m {
+            u[i] = 1.0 / (m * (0..n).map(|j| kernel[[i, j]] * v[j]).sum());
+        }
+        for j in 0..n {
+            v[j] = 1.0 / (n * (0..m).map(|i| kernel[[i, j]] * u[i]).sum());
+        }
+    }
+    for ((i, j), p) in plan.indexed_iter_mut() {
+        *p = u[i] * kernel[[i, j]] * v[j];
+    }
+}
+
+#[test]
+fn the_plan_of_sinkhorn_has_the_sums_of_its_distributions() -> Result<()> {
+    let cost = Tensor::from_vec(vec![0.1, 0.9, 0.4, 0.7, 0.2, 0.5], [2, 3])?;
+    let plan = transport::call(&cost, 0.5, 200)?.to_vec::<f64>()?;
+    for row in plan.chunks(3) {
+        assert!((row.iter().sum::<f64>() - 0.5).abs() < 1e-12, "{plan:?}");
+    }
+    for j in 0..3 {
+        assert!((plan[j] + plan[j + 3] - 1.0 / 3.0).abs() < 1e-12, "{plan:?}");
+    }
+    opcheck(&transport::op(), &[]).into_result()
+}
