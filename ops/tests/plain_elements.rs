@@ -206,3 +206,46 @@ fn a_parameter_of_the_gradient_is_used() -> Result<()> {
     assert_eq!(mean::op().properties.len(), 1);
     Ok(())
 }
+
+/// Closures whose parameters have no type, or `f64`.
+#[custom_op(name = "plain_elements::closures")]
+pub fn closures<T: Float>(x: T, y: T) -> T {
+    let line = |t| 2.0 * t + 1.0;
+    let scaled = |p: f64| p * x;
+    let bent = |t: T| if t > 0.0 { t * 0.5 } else { 1.0 };
+    line(x) * bent(y) + scaled(3.0)
+}
+
+/// A function within the body, a function as an argument, and a list by a closure.
+#[custom_op(name = "plain_elements::functions")]
+pub fn functions<T: Float>(x: T) -> T {
+    fn doubled_square<T: Float>(t: T) -> T {
+        2.0 * t * t
+    }
+    let powers: [T; 3] = std::array::from_fn(|i| x * i);
+    secant(|t| t * t - 2.0, x) + doubled_square(x) + powers[0] + powers[1] + powers[2]
+}
+
+#[op_fn]
+fn secant<T: Float>(f: impl Fn(T) -> T, x: T) -> T {
+    x - f(x) / (f(x + 0.5) - f(0.0))
+}
+
+/// Closures of rows.
+#[custom_op(name = "plain_elements::of_rows", shape = (x: [.., n]) -> [.., n])]
+pub fn of_rows<R: Row>(x: R) -> R {
+    let centered = |t| t - x.mean();
+    let halved = |t| 0.5 * t;
+    halved(centered(x))
+}
+
+#[test]
+fn closures_and_functions_take_elements() -> Result<()> {
+    let (x, y) = (tensor(&[2.0, 2.0]), tensor(&[4.0, -4.0]));
+    assert_eq!(closures::call(&x, &y)?.to_vec::<f64>()?, [5.0 * 2.0 + 6.0, 5.0 + 6.0]);
+    // f(2) = 2, f(2.5) = 4.25, f(0) = −2
+    assert_eq!(functions::call(&tensor(&[2.0]))?.to_vec::<f64>()?, [2.0 - 2.0 / 6.25 + 8.0 + 6.0]);
+    assert_eq!(of_rows::call(&tensor(&[1.0, 5.0]))?.to_vec::<f64>()?, [-1.0, 1.0]);
+    opcheck(&functions::op(), &[]).into_result()?;
+    opcheck(&of_rows::op(), &[]).into_result()
+}

@@ -165,12 +165,14 @@ def test_no_modified_byte_of_a_header_crashes_the_reader(tmp_path):
 
 # Constants with invalid fields.
 
+HEADER = (INCLUDE / "minitensor_plugin.h").read_text()
+ABI = ".".join(re.search(rf"MT_ABI_{part} (\d+)u", HEADER)[1] for part in ("MAJOR", "MINOR"))
 UNENDED = "{[0 ... sizeof(((MtPlugin *)0)->%s) - 1] = 'a'}"
 CONSTANTS = {
     ".magic = 7": "has a symbol 'minitensor_plugin' that is not the constant of a plugin",
-    ".abi_major = 0": "is a plugin for the plugin ABI 0.0, but this minitensor supports 1.3; rebuild the plugin",
-    ".abi_major = 2": "is a plugin for the plugin ABI 2.0, but this minitensor supports 1.3; upgrade minitensor",
-    ".abi_minor = 99": "is a plugin for the plugin ABI 1.99, but this minitensor supports 1.3; upgrade minitensor",
+    ".abi_major = 0": f"is a plugin for the plugin ABI 0.0, but this minitensor supports {ABI}; rebuild the plugin",
+    ".abi_major = 2": f"is a plugin for the plugin ABI 2.0, but this minitensor supports {ABI}; upgrade minitensor",
+    ".abi_minor = 99": f"is a plugin for the plugin ABI 1.99, but this minitensor supports {ABI}; upgrade minitensor",
     ".struct_size = 0": "declares a size of 0 bytes; the plugin ABI 1.0 expects at least 648",
     ".struct_size = sizeof(MtPlugin) - 8": "declares a size of 640 bytes; the plugin ABI 1.0 expects at least 648",
     ".struct_size = sizeof(MtPlugin) + 8": "declares a size of 656 bytes, but has 648 bytes",

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use syn::parse::{ParseStream, Parser};
-use syn::{FnArg, GenericParam, ItemFn, Pat, Path, ReturnType, Type, TypeParamBound, WherePredicate};
+use syn::{FnArg, GenericParam, ItemFn, Pat, Path, PathArguments, ReturnType, Type, TypeParamBound, WherePredicate};
 
 use super::signature::param::{is_bound, tensor, variable};
 use super::signature::{ident_type, known_bound, option, result};
@@ -139,6 +139,7 @@ fn kind(ty: &Type, level: Level, generics: &[Generic]) -> ValueKind {
         _ if spelled == "&[f64]" && is_machine && optional.is_none() => ValueKind::Floats,
         _ if spelled == "f64" && !is_machine && optional.is_none() => ValueKind::Data(Some(0)),
         _ if spelled == "f64" && !is_machine => ValueKind::Option(Some(0)),
+        _ if !is_machine && called(ty, generics).is_some() => ValueKind::Data(called(ty, generics)),
         // For example, an array or a tuple of elements. A function is known, but not what it returns.
         _ if !is_machine && !is_function(ty) && holds(ty, generics) => ValueKind::Data(None),
         _ => ValueKind::Static,
@@ -167,6 +168,27 @@ fn is_function(ty: &Type) -> bool {
         Type::ImplTrait(_) | Type::TraitObject(_) | Type::FnPtr(_) => true,
         _ => false,
     }
+}
+
+/// The dtype variable of the elements that a parameter returns, if it is such a function.
+fn called(ty: &Type, generics: &[Generic]) -> Option<usize> {
+    let bounds = match ty {
+        Type::Reference(inner) => return called(&inner.elem, generics),
+        Type::FnPtr(function) => return of_output(&function.output, generics),
+        Type::ImplTrait(function) => &function.bounds,
+        Type::TraitObject(function) => &function.bounds,
+        _ => return None,
+    };
+    bounds.iter().find_map(|bound| {
+        let TypeParamBound::Trait(bound) = bound else { return None };
+        let PathArguments::Parenthesized(signature) = &bound.path.segments.last()?.arguments else { return None };
+        of_output(&signature.output, generics)
+    })
+}
+
+fn of_output(output: &ReturnType, generics: &[Generic]) -> Option<usize> {
+    let ReturnType::Type(_, ty) = output else { return None };
+    if let Some(Elem::Generic(i)) = variable(ty, generics) { Some(i) } else { None }
 }
 
 /// The element types that the function returns. `None` if it returns no element, or something that is made of elements.

@@ -202,6 +202,13 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
+        if let Expr::Call(call) = expr
+            && matches!(&*call.func, Expr::Path(path) if path.path.segments.last().is_some_and(|s| s.ident == "from_fn"))
+            && let Some(Expr::Closure(closure)) = call.args.first_mut()
+        {
+            // The closure takes positions.
+            return self.closure(closure, ValueKind::Static, ValueKind::Static);
+        }
         if let Expr::MethodCall(call) = expr
             && is_in(LIST_SIZES, &call.method.to_string())
             && self.certain(&call.receiver).is_none()

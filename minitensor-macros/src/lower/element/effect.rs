@@ -168,7 +168,7 @@ impl Lowering<'_> {
     }
 
     /// Whether an expression is data.
-    fn is_data(&mut self, expr: &Expr) -> bool {
+    pub fn is_data(&mut self, expr: &Expr) -> bool {
         let before = (self.errors.len(), self.lets, self.loops);
         let is_data = self.value(&mut expr.clone(), None).is_data();
         self.errors.truncate(before.0);

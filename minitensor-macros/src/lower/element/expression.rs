@@ -5,7 +5,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprArray, ExprAssign, ExprClosure, ExprIndex, Pat, UnOp, parse_quote};
 
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
-use crate::ast::Elem;
+use crate::ast::{Elem, spelling};
 use crate::body::flow::is_integer;
 use crate::body::{Certain, ValueKind, certain};
 use crate::diag::messages;
@@ -185,7 +185,14 @@ impl Lowering<'_> {
             return value;
         }
         let last = closure.inputs.len().saturating_sub(1);
-        for (k, pattern) in closure.inputs.iter().enumerate() {
+        // As in a function, an `f64` beside elements is an element.
+        let variable = self.only_variable().filter(|_| self.uses_data(closure)).map(|i| self.head.ty(i, self.rt));
+        for (k, pattern) in closure.inputs.iter_mut().enumerate() {
+            if let (Pat::Type(typed), Some(variable)) = (&mut *pattern, &variable)
+                && spelling(&typed.ty) == "f64"
+            {
+                *typed.ty = parse_quote!(#variable);
+            }
             let own = match pattern {
                 Pat::Type(typed) => self.annotation(&typed.ty),
                 _ => None,

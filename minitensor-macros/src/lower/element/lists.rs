@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{Expr, ExprMethodCall, Ident};
+use syn::{Expr, ExprClosure, ExprMethodCall, Ident};
 
 use super::Lowering;
 
@@ -33,13 +33,22 @@ impl Lowering<'_> {
         let (Expr::MethodCall(items), "sum" | "product") = (&*call.receiver, &*call.method.to_string()) else {
             return false;
         };
-        let maps = items.method == "map" && items.args.iter().any(|arg| self.uses_data(arg));
+        let mut list = &items.receiver;
+        while let Expr::MethodCall(inner) = &**list {
+            list = &inner.receiver;
+        }
+        // `[x, y].iter().sum()`
+        let (list, name) = (list.clone(), items.method.to_string());
+        let adds = is_in("iter into_iter map copied cloned zip rev", &name)
+            && self.certain(&list).is_none()
+            && self.is_data(&list);
+        let maps = adds || name == "map" && items.args.iter().any(|arg| self.takes_data(arg));
         maps && self.report(&call.method, &messages::LIST_METHOD, &[&call.method, &"write a `for` loop"])
     }
 
     /// Whether a call on plain numbers folds them to an element: `(0..n).fold(0.0, |total, k| total + x / k)`.
     pub fn folds_elements(&self, call: &ExprMethodCall) -> bool {
-        call.method == "fold" && call.args.iter().skip(1).any(|arg| self.uses_data(arg))
+        call.method == "fold" && call.args.iter().skip(1).any(|arg| self.takes_data(arg))
     }
 
     /// Whether the items of an expression are plain numbers: a range, or an attribute that is a list.
@@ -56,9 +65,12 @@ impl Lowering<'_> {
         }
     }
 
+    fn takes_data(&self, arg: &Expr) -> bool {
+        matches!(arg, Expr::Closure(closure) if self.uses_data(closure))
+    }
+
     /// Whether a closure uses data that is not one of its parameters.
-    fn uses_data(&self, closure: &Expr) -> bool {
-        let Expr::Closure(closure) = closure else { return false };
+    pub fn uses_data(&self, closure: &ExprClosure) -> bool {
         let own: TokenStream = closure.inputs.iter().map(ToTokens::to_token_stream).collect();
         let is_own = |name: &Ident| mentions(own.clone(), &|own| own == name);
         self.mentioned_beside(closure.body.to_token_stream(), &is_own).is_some()

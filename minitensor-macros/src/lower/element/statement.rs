@@ -2,13 +2,14 @@
 
 use proc_macro2::TokenTree;
 use quote::{ToTokens, quote};
-use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
+use syn::{Block, Expr, ExprMacro, Item, ItemFn, Pat, Stmt, Type, parse_quote};
 
 use super::{Lowering, placeholder};
 use crate::ast::{Elem, spelling};
 use crate::body::{Certain, ValueKind, certain, holds};
 use crate::diag::{error, messages};
 use crate::dtype::DType;
+use crate::parse::helper::variables;
 use crate::parse::wrapped;
 
 impl Lowering<'_> {
@@ -33,12 +34,22 @@ impl Lowering<'_> {
                     self.value(expr, None);
                 }
                 Stmt::Macro(stmt) => _ = self.wrong_macro(&stmt.mac),
+                Stmt::Item(Item::Fn(helper)) => self.nested(helper),
                 Stmt::Item(_) => {}
             }
             i += 1;
         }
         self.scopes.pop();
         value
+    }
+
+    /// A function in a body is a helper, if it is generic over elements.
+    fn nested(&mut self, function: &mut ItemFn) {
+        let is_helper = function.attrs.iter().any(|a| a.path().segments.last().is_some_and(|s| s.ident == "op_fn"));
+        if !is_helper && !variables(function).0.is_empty() {
+            let rt = self.rt;
+            function.attrs.push(parse_quote!(#[#rt::op_fn]));
+        }
     }
 
     pub fn local(&mut self, local: &mut syn::Local) {
