@@ -204,6 +204,8 @@ fn wrong_tangents_are_errors() -> Result<()> {
     assert!(none.contains("its jvp returned 0 tangents for 1 output"), "{none}");
     let large = of(|_| Ok(vec![Some(Tensor::from_vec(vec![1.0; 3], [3])?)]))?;
     assert!(large.contains("tangent of shape (3,) for the output 'out' of shape (2,)"), "{large}");
+    let constant = of(|call| Ok(vec![Some(call.tangent(0)?.detach())]))?;
+    assert!(constant.contains("do not compute from the tangents"), "{constant}");
     let cotangent = of(|call| Ok(vec![Some(call.tangent(1)?)]))?;
     assert!(cotangent.contains("has no tangent"), "{cotangent}");
     Ok(())
@@ -220,5 +222,23 @@ fn a_tangent_that_does_not_depend_on_an_input_has_zeros_as_its_gradient() -> Res
     let cotangent = Tensor::ones(out.shape().clone(), out.dtype(), out.device())?;
     let found = grad(&[out], &[x], &[Some(cotangent)], Options::default())?;
     assert_eq!(found[0].as_ref().expect("a gradient").to_vec::<f64>()?, [0.0, 0.0]);
+    Ok(())
+}
+
+/// `eˣ`, whose tangent calls the op itself.
+#[custom_op(name = "jvp::exp", jvp = |dx| { out: jvp::exp(x) * dx })]
+pub fn exp<T: Float>(x: T) -> T {
+    x.exp()
+}
+
+#[test]
+fn a_jvp_may_call_its_own_op() -> Result<()> {
+    let x = leaf(&[0.5], &[1]);
+    let options = Options { create_graph: true, ..Options::default() };
+    let mut y = exp::call(&x)?;
+    for _ in 0..3 {
+        y = grad(&[y], std::slice::from_ref(&x), &[], options)?[0].clone().expect("a gradient");
+    }
+    assert!((y.item::<f64>()? - 0.5_f64.exp()).abs() < 1e-14);
     Ok(())
 }

@@ -104,6 +104,20 @@ def test_several_outputs_and_zero_tangents():
     mt.unregister_custom_op_py(name)
 
 
+def test_a_jvp_may_call_its_own_op():
+    name = fresh()
+
+    @mt.custom_op(name=name, jvp=lambda ctx, dx: own(ctx.inputs[0]) * dx)
+    def own(x):
+        return mt.exp(x)
+
+    x = mt.Tensor(Y, requires_grad=True)
+    (first,) = mt.grad(own(x).sum(), x, create_graph=True)
+    (second,) = mt.grad(first.sum(), x)
+    np.testing.assert_allclose(second, np.exp(Y), rtol=1e-14)
+    mt.unregister_custom_op_py(name)
+
+
 def test_mistakes_are_errors():
     with pytest.raises(ValueError, match="pass either backward or jvp, got both; the gradient follows from jvp"):
         product(fresh(), backward=lambda ctx, d: (d, d))
@@ -114,6 +128,7 @@ def test_mistakes_are_errors():
         lambda ctx, dx: dx.sum(): None,
         lambda ctx, dx: mt.stack([dx, dx]): r"tangent of shape \(2, 3, 4\) for the output 'out' of shape \(3, 4\)",
         lambda ctx, dx: 3: "the jvp function",
+        lambda ctx, dx: mt.asarray(2 * dx.detach().numpy()): "ops do not compute from the tangents of the inputs",
     }.items():
         name = fresh()
         op = mt.custom_op(name=name, jvp=jvp)(lambda x: x * 1)

@@ -1,6 +1,6 @@
 //! The backward pass. It visits nodes from the youngest to the oldest, so all cotangents of a node are complete when it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -9,6 +9,7 @@ use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{is_grad_enabled, set_grad_enabled};
 use super::node::{Edge, Meta, Node};
+use super::reach::dependent;
 use super::{as_op, linear, written};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
@@ -62,7 +63,8 @@ pub(crate) fn grad_of_part(
     Pass { is_part: true, ..Pass::new(options, targets) }.run(outputs, cotangents)
 }
 
-/// The gradients of a computation that was recorded since a sequence number, with respect to leaves. What it was computed from is constant.
+/// The gradients of a computation that was recorded since a sequence number, with respect to leaves. What does not depend on the leaves
+/// is constant: the pass does not visit it.
 pub(super) fn grad_since(
     sequence: u64,
     outputs: &[Tensor],
@@ -70,10 +72,14 @@ pub(super) fn grad_since(
     cotangents: &[Option<Tensor>],
     create_graph: bool,
 ) -> Result<Vec<Option<Tensor>>> {
-    let targets = leaves.iter().map(|t| t.edge().map(Option::into_iter)).collect::<Result<Vec<_>>>()?;
-    let targets = Some(targets.into_iter().flatten().collect());
+    let edges = |tensors: &[Tensor]| -> Result<Vec<Edge>> {
+        let edges = tensors.iter().map(|t| t.edge().map(Option::into_iter)).collect::<Result<Vec<_>>>()?;
+        Ok(edges.into_iter().flatten().collect())
+    };
+    let targets = edges(leaves)?;
+    let visited = Some(dependent(sequence, &edges(outputs)?, &targets));
     let options = Options { retain_graph: false, create_graph };
-    Pass { since: Some(sequence), ..Pass::new(options, targets) }.run(outputs, cotangents)
+    Pass { visited, ..Pass::new(options, Some(targets)) }.run(outputs, cotangents)
 }
 
 type Cotangents = SmallVec<[Option<Tensor>; 1]>;
@@ -83,8 +89,8 @@ struct Pass {
     targets: Option<Vec<Edge>>,
     /// Whether the hooks of targets belong to another pass.
     is_part: bool,
-    /// The sequence number below which nodes, and leaves that are no targets, are constant.
-    since: Option<u64>,
+    /// The only nodes that are visited, by sequence number. Leaves that are no targets are constant then.
+    visited: Option<HashSet<u64>>,
     found: Vec<Option<Tensor>>,
     /// The nodes still to visit and the sums of their cotangents, by sequence number.
     waiting: BTreeMap<u64, (Arc<Node>, Cotangents)>,
@@ -109,7 +115,7 @@ impl Pass {
             found: vec![None; targets.as_ref().map_or(0, Vec::len)],
             targets,
             is_part: false,
-            since: None,
+            visited: None,
             waiting: BTreeMap::new(),
             leaves: Vec::new(),
             leaf_slots: BTreeMap::new(),
@@ -191,8 +197,8 @@ impl Pass {
     }
 
     fn is_constant(&self, edge: &Edge) -> bool {
-        self.since.is_some_and(|since| match edge {
-            Edge::Node(node, _) => node.sequence < since,
+        self.visited.as_ref().is_some_and(|visited| match edge {
+            Edge::Node(node, _) => !visited.contains(&node.sequence),
             Edge::Leaf(meta) => !self.is_target(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, meta))),
         })
     }

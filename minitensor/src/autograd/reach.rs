@@ -1,6 +1,6 @@
-//! Which leaves a history reaches.
+//! What histories reach: leaves, and the nodes between outputs and leaves.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::meta::GradMeta;
@@ -29,4 +29,27 @@ pub fn reaches_others(outputs: &[Tensor], known: &[Tensor]) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// The nodes, recorded since a sequence number, through which `outputs` depend on the leaves `targets`, by sequence number.
+pub(super) fn dependent(since: u64, outputs: &[Edge], targets: &[Edge]) -> HashSet<u64> {
+    let (mut nodes, mut waiting) = (BTreeMap::new(), outputs.to_vec());
+    while let Some(edge) = waiting.pop() {
+        let Edge::Node(node, _) = edge else { continue };
+        if node.sequence >= since && nodes.insert(node.sequence, node.clone()).is_none() {
+            waiting.extend(node.edges.iter().flatten().cloned());
+        }
+    }
+    // A node is younger than those on which it depends.
+    let mut found = HashSet::new();
+    for (sequence, node) in nodes {
+        let depends = |edge: &Edge| match edge {
+            Edge::Node(before, _) => found.contains(&before.sequence),
+            Edge::Leaf(leaf) => targets.iter().any(|t| matches!(t, Edge::Leaf(target) if Arc::ptr_eq(target, leaf))),
+        };
+        if node.edges.iter().flatten().any(depends) {
+            found.insert(sequence);
+        }
+    }
+    found
 }

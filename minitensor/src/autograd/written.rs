@@ -28,7 +28,11 @@ fn transposed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<Option<
         pushed(run, &call.with_tangents(&tangents, !create_graph)?)?
     };
     let (mut outputs, mut cotangents) = (Vec::new(), Vec::new());
+    let is_whole = (0..tangents.len()).all(|i| tangents[i].requires_grad() || !has_tangent(call, i));
     for (k, tangent) in results {
+        if is_whole && !tangent.requires_grad() {
+            return Err(constant(call, k));
+        }
         if let (true, Some(_)) = (tangent.requires_grad(), call.cotangent_if_any(k)) {
             cotangents.push(Some(call.cotangent(k)?));
             outputs.push(tangent);
@@ -42,6 +46,20 @@ fn transposed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<Option<
         gradients[i] = Some(gradient.unwrap_or_else(|| leaf.detach()));
     }
     Ok(gradients)
+}
+
+/// Whether the tangent of an input can be other than zero.
+fn has_tangent(call: &BackwardCall<'_>, input: usize) -> bool {
+    call.is_given(input) && call.dtype(input).is_differentiable()
+}
+
+#[cold]
+fn constant(call: &BackwardCall<'_>, output: usize) -> Error {
+    let (op, name) = (&call.op().name, &call.op().outputs[output].name);
+    Error::runtime(format!(
+        "op '{op}': its jvp returned a tangent for the output '{name}' that ops do not compute from the tangents of the inputs; compute \
+         it from them, or return none if it is zero"
+    ))
 }
 
 /// Zeros like an input, as the function sees it. The tangent of an input that was not given has no dimensions.
