@@ -25,23 +25,59 @@ pub(crate) fn try_hold() -> Option<Box<dyn Any>> {
     try_lock(&NEXT)
 }
 
+thread_local! {
+    /// The generator of this thread, within [`Own`].
+    static OWN: Cell<Option<Key>> = const { Cell::new(None) };
+}
+
+/// A guard: until it is dropped, this thread has a generator of its own in place of the global one.
+#[must_use = "dropping the guard ends the generator"]
+pub(crate) struct Own {
+    before: Option<Key>,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Own {
+    /// Begins with a seed.
+    pub fn new(seed: u64) -> Own {
+        Own { before: OWN.replace(Some(Key { seed, counter: 0 })), _not_send: PhantomData }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        OWN.set(self.before);
+    }
+}
+
+/// Calls `f` with the key of the next draw on this thread.
+fn with_next<R>(f: impl FnOnce(&mut Key) -> R) -> R {
+    match OWN.get() {
+        Some(mut next) => {
+            let result = f(&mut next);
+            OWN.set(Some(next));
+            result
+        }
+        None => f(&mut NEXT.lock().unwrap_or_else(PoisonError::into_inner)),
+    }
+}
+
 /// Resets the global generator with a seed.
 pub fn manual_seed(seed: u64) {
     record::refuse("sets the seed of the random numbers");
-    *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = Key { seed, counter: 0 };
+    with_next(|next| *next = Key { seed, counter: 0 });
 }
 
 /// The state of the global generator: its seed, and the number of the next block.
 pub fn state() -> (u64, u64) {
-    let key = *NEXT.lock().unwrap_or_else(PoisonError::into_inner);
-    (key.seed, key.counter)
+    with_next(|next| (next.seed, next.counter))
 }
 
 /// Sets the state of the global generator to one that [`state`] returned.
 pub fn set_state((seed, counter): (u64, u64)) {
     record::refuse("sets the state of the random numbers");
     lazy::note_effect();
-    *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = Key { seed, counter };
+    with_next(|next| *next = Key { seed, counter });
 }
 
 /// The numbers in a block of the generator.
@@ -106,12 +142,11 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
     if device == Device::Meta {
         return Tensor::empty([2], DType::U64, device);
     }
-    let key = {
-        let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = with_next(|next| {
         let key = *next;
         next.counter = key.counter.wrapping_add(block.count(n) as u64);
         key
-    };
+    });
     let key = Tensor::from_fn([2], |_| [key.seed, key.counter])?.to_device(device)?;
     record::note_key(&key, n, block);
     Ok(key)
