@@ -3,11 +3,12 @@
 //! Such a definition becomes two ops. The first takes these numbers as tensors, like any other op. The second has the name of the
 //! definition; its body over whole tensors makes the numbers and calls the first.
 
+use minitensor_schema::grammar::{Mode, UNUSED_TANGENT};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{Attribute, Expr, FnArg, Ident, ItemFn, Meta, Pat, Type};
 
-use crate::ast::{Arity, Elem, Op, Slot, spelling, text};
+use crate::ast::{Arity, Elem, Gradient, Op, Slot, spelling, text};
 use crate::composite;
 use crate::diag::{Diag, messages};
 use crate::dtype::Bound;
@@ -195,7 +196,15 @@ impl Drawn {
     }
 
     /// Makes an op the one that takes the numbers.
-    pub fn rename(op: &mut Op) {
+    pub fn rename(&self, op: &mut Op) {
+        if let Gradient::Formula(clause) = &mut op.gradient
+            && clause.tree.mode == Mode::Forward
+        {
+            // The engine makes these numbers from a tensor of the call, so they have a history, and a tangent: zero.
+            let is_drawn = |input: &crate::ast::Input| self.params.iter().any(|param| param.ident == input.ident);
+            let ignored = clause.tree.given.iter_mut().zip(&op.inputs).filter(|((name, _), _)| name == "_");
+            ignored.filter(|(_, input)| is_drawn(input)).for_each(|((name, _), _)| *name = UNUSED_TANGENT.to_owned());
+        }
         op.name = composite::name_of_given(&op.name);
         op.aliases.clear();
         op.type_name = composite::type_of_given(op.ident());

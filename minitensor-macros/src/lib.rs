@@ -72,6 +72,7 @@ use syn::{DeriveInput, Ident, ItemFn, parse_quote};
 /// | `where k <= n, eps >= 0.0` | conditions on dimensions and attributes; after the `shape` clause, or alone |
 /// | `dtype = (x: T) -> (T, i64) where T: f32 \| f64` | dtypes that the signature does not determine, and names of outputs: `-> (sin: T, cos: T)` |
 /// | `backward = …` | `auto` (the default where a gradient can be derived), `none` (differentiating raises), the path of a `BackwardFn`, or a formula |
+/// | `jvp = …` | the tangents of the outputs: a formula in the tangents of the inputs, or a path. The gradient is its transpose |
 /// | `axis = -1`, `axis = None` | lets the caller choose the `axis` of the one core dimension, with that default; with `None` several axes, or all. If an output lacks the dimension, also adds `keepdims` |
 /// | `combine = add` | how the results for parts of a row combine, in any order; also `multiply`, `maximum`, `minimum`, `logical_or`, `logical_and`, `average`. Rows that are not contiguous are then read in the order of memory, and long ones in parts |
 /// | `linear = x`, `linear = (x, y)`, `linear = [x, y]` | the results are linear in an input, in several together, or in each of several. Then one gradient suffices for derivatives of any order |
@@ -204,13 +205,13 @@ fn definition(mut attr: TokenStream, mut function: ItemFn, type_name: Option<Ide
         op.type_name = type_name;
     }
     // Made before the op is renamed, and expanded after it is checked.
-    let composite = drawn.map(|drawn| {
+    let composite = drawn.as_ref().map(|drawn| {
         let composite = drawn.composite(&op, &clauses, &runtime, &mut diag);
         (composite, op.ident().clone())
     });
     check::op(&op, &clauses, &mut diag);
-    if composite.is_some() {
-        drawn::Drawn::rename(&mut op);
+    if let Some(drawn) = &drawn {
+        drawn.rename(&mut op);
     }
     if op.shape.is_some() && op.level == ast::Level::Element {
         // The body is probably written for rows.

@@ -205,7 +205,7 @@ fn a_part_that_no_wanted_gradient_uses_does_not_run() -> Result<()> {
     let (x, leaf) = (ramp(&[3]), ramp(&[3]).with_requires_grad()?);
     assert_eq!(run(&leaf, &x)?[0].as_ref().map(|t| t.to_vec::<f64>()).transpose()?, Some(x.to_vec()?));
     let error = run(&x, &leaf).expect_err("there is no such op").to_string();
-    assert!(error.contains("op 'text::lazy', gradient formula: there is no op 'no_such_op'"), "{error}");
+    assert!(error.contains("op 'text::lazy', formula of its gradient: there is no op 'no_such_op'"), "{error}");
     Ok(())
 }
 

@@ -242,3 +242,35 @@ fn a_jvp_may_call_its_own_op() -> Result<()> {
     assert!((y.item::<f64>()? - 0.5_f64.exp()).abs() < 1e-14);
     Ok(())
 }
+
+/// Complex numbers: the tangent is not conjugated.
+#[custom_op(name = "jvp::rotated", jvp = |dz, da| { out: dz * a + z * da })]
+pub fn rotated<T: Float>(z: Complex<T>, a: T) -> Complex<T> {
+    z * a
+}
+
+/// A position has no tangent, although it is computed.
+#[custom_op(name = "jvp::ramp", jvp = |dx, _| { out: dx * at })]
+pub fn ramp<T: Float>(x: T, #[position(-1)] at: T) -> T {
+    x * at
+}
+
+/// The squares of any number of tensors.
+#[custom_op(name = "jvp::squares_of", jvp = squares_of_jvp)]
+pub fn squares_of(tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
+    tensors.iter().map(|x: &&Tensor| Ok(x.square())).collect()
+}
+
+fn squares_of_jvp(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+    let two = Tensor::from_vec(vec![2.0], [])?;
+    let tangent = |i| multiply::call(&multiply::call(&two, &call.input(i)?)?, &call.tangent(i)?).map(Some);
+    (0..call.num_inputs()).map(tangent).collect()
+}
+
+#[test]
+fn complex_numbers_positions_and_lists_have_tangents() -> Result<()> {
+    for name in ["rotated", "ramp", "squares_of"] {
+        opcheck(&registry::get(&format!("jvp::{name}"))?).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+    Ok(())
+}

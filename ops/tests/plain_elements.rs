@@ -219,6 +219,7 @@ pub fn closures<T: Float>(x: T, y: T) -> T {
 /// A function within the body, a function as an argument, and a list by a closure.
 #[custom_op(name = "plain_elements::functions")]
 pub fn functions<T: Float>(x: T) -> T {
+    #[op_fn]
     fn doubled_square<T: Float>(t: T) -> T {
         2.0 * t * t
     }

@@ -53,6 +53,9 @@ impl<'a> Flow<'a> {
             head.params.iter().map(|(name, kind)| (text(name), Item::of(*kind))).collect();
         let numbers = head.certain.iter().filter(|(_, certain)| *certain == super::Certain::NUMBER);
         params.extend(numbers.map(|(name, _)| (text(name), Item::Number)));
+        // `Some(x)` is what `x` is.
+        let optional = head.certain.iter().filter(|(_, certain)| *certain == super::Certain::Optional);
+        params.extend(optional.map(|(name, _)| (text(name), Item::One(ValueKind::Float))));
         let mut flow = Flow {
             head,
             found: HashMap::new(),

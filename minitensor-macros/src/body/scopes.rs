@@ -50,8 +50,7 @@ impl Head {
             let kind = match attr.kind {
                 _ if uniform && attr.optional => ValueKind::Option(Some(0)),
                 _ if uniform => ValueKind::Data(Some(0)),
-                // In a cell, `Some(x)` is what `x` is.
-                AttrKind::Float => ValueKind::Float,
+                AttrKind::Float if !attr.optional => ValueKind::Float,
                 AttrKind::Floats if !attr.optional && op.level == Level::Cell => ValueKind::Floats,
                 AttrKind::Bool => ValueKind::Flag,
                 _ => ValueKind::Static,
@@ -193,7 +192,10 @@ fn certain(op: &Op) -> Vec<(Ident, Certain)> {
         let slices = op.inputs.iter().filter(is_slice);
         let slices = slices.map(|i| (i.ident.clone(), Certain::Rust("a slice")));
         let numbers = op.attrs.iter().filter(|a| matches!(a.kind, AttrKind::Int | AttrKind::Size) && !a.optional);
-        return slices.chain(numbers.map(|a| (a.ident.clone(), Certain::NUMBER))).collect();
+        let optional = op.attrs.iter().filter(|a| a.kind == AttrKind::Float && a.optional);
+        let optional = optional.map(|a| (a.ident.clone(), Certain::Optional));
+        let numbers = numbers.map(|a| (a.ident.clone(), Certain::NUMBER));
+        return slices.chain(numbers).chain(optional).collect();
     }
     let inputs = op.inputs.iter().filter_map(|input| {
         let certain = match (input.arity, input.elem) {

@@ -12,7 +12,7 @@ use crate::dtype::{DType, DTypeSet};
 use crate::hygiene::quote;
 
 /// The clauses that this op has as they are written.
-const CLAUSES: [&str; 8] = ["crate", "where", "shape", "axis", "backward", "linear", "symmetric", "replaces"];
+const CLAUSES: [&str; 9] = ["crate", "where", "shape", "axis", "backward", "jvp", "linear", "symmetric", "replaces"];
 
 impl Complex {
     /// The clauses and the function of the op on complex tensors. `parts` is the op on parts.

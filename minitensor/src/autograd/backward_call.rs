@@ -110,6 +110,12 @@ impl<'a> BackwardCall<'a> {
 
     /// The cotangent of an output; zeros if the output does not contribute to the result.
     pub fn cotangent(&self, output: usize) -> Result<Tensor> {
+        if !self.tangents.is_empty() {
+            let op = &self.op().name;
+            return Err(Error::runtime(format!(
+                "op '{op}': output {output} has no cotangent; a jvp function has tangents"
+            )));
+        }
         match self.cotangents.get(output).and_then(Option::as_ref) {
             Some(t) => self.enter_output(output, t),
             None => {
@@ -209,6 +215,11 @@ impl<'a> BackwardCall<'a> {
     pub(crate) fn output_core(&self, output: usize) -> Result<SmallVec<[usize; 4]>> {
         let ShapeRule::Core(rule) = &self.op().shape else { return Ok(SmallVec::new()) };
         self.bindings.sizes(&rule.output(output).core, self.attrs()).map_err(Error::value)
+    }
+
+    /// The number of outputs of the call.
+    pub(crate) fn num_outputs(&self) -> usize {
+        self.node.outputs.len()
     }
 
     /// The dtype of an output.

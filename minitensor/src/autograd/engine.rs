@@ -148,8 +148,9 @@ impl Pass {
                 if let Some(g) = slot.take() {
                     let is_it = |e: &Edge| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k);
                     let hooks = if self.runs_hooks(is_it) { node.hooks(k) } else { Vec::new() };
-                    // Within the body of an op, only views of half floats are half floats.
-                    let g = if node.is_wide { g } else { rounded(g, node.outputs[k].dtype)? };
+                    // Within the body of an op, only views of half floats are half floats. They are no results of the pass.
+                    let is_inside = node.is_wide && hooks.is_empty() && !self.is_target(is_it);
+                    let g = if is_inside { g } else { rounded(g, node.outputs[k].dtype)? };
                     let g = run_hooks(hooks, g)?;
                     self.capture(is_it, &g);
                     *slot = Some(g);

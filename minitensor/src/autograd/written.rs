@@ -28,17 +28,16 @@ fn transposed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<Option<
         pushed(run, &call.with_tangents(&tangents, !create_graph)?)?
     };
     let (mut outputs, mut cotangents) = (Vec::new(), Vec::new());
-    let is_whole = (0..tangents.len()).all(|i| tangents[i].requires_grad() || !has_tangent(call, i));
     for (k, tangent) in results {
-        if is_whole && !tangent.requires_grad() {
+        if !tangent.requires_grad() {
             return Err(constant(call, k));
         }
-        if let (true, Some(_)) = (tangent.requires_grad(), call.cotangent_if_any(k)) {
+        if call.cotangent_if_any(k).is_some() {
             cotangents.push(Some(call.cotangent(k)?));
             outputs.push(tangent);
         }
     }
-    let needed: Vec<usize> = (0..tangents.len()).filter(|i| tangents[*i].requires_grad()).collect();
+    let needed: Vec<usize> = (0..tangents.len()).filter(|i| call.needs(*i)).collect();
     let leaves: Vec<Tensor> = needed.iter().map(|i| tangents[*i].clone()).collect();
     let found = grad_since(start, &outputs, &leaves, &cotangents, create_graph)?;
     let mut gradients = vec![None; tangents.len()];
@@ -48,14 +47,15 @@ fn transposed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<Option<
     Ok(gradients)
 }
 
-/// Whether the tangent of an input can be other than zero.
-fn has_tangent(call: &BackwardCall<'_>, input: usize) -> bool {
-    call.is_given(input) && call.dtype(input).is_differentiable()
+/// The name of an output. An op that returns a list declares one for all.
+fn name<'a>(call: &'a BackwardCall<'_>, output: usize) -> &'a str {
+    let outputs = &call.op().outputs;
+    &outputs[output.min(outputs.len() - 1)].name
 }
 
 #[cold]
 fn constant(call: &BackwardCall<'_>, output: usize) -> Error {
-    let (op, name) = (&call.op().name, &call.op().outputs[output].name);
+    let (op, name) = (&call.op().name, name(call, output));
     Error::runtime(format!(
         "op '{op}': its jvp returned a tangent for the output '{name}' that ops do not compute from the tangents of the inputs; compute \
          it from them, or return none if it is zero"
@@ -71,18 +71,18 @@ fn zero_tangent(call: &BackwardCall<'_>, input: usize) -> Result<Tensor> {
     }
     let sizes: Vec<usize> = call.shape(input).iter().map(|size| *size as usize).collect();
     let zeros = reshape::expand(&zero, &sizes.into())?.detach();
-    if call.needs(input) { zeros.with_requires_grad() } else { Ok(zeros) }
+    if dtype.is_differentiable() { zeros.with_requires_grad() } else { Ok(zeros) }
 }
 
 /// The outputs whose tangents are not zero, with the tangents in their shapes.
 fn pushed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<(usize, Tensor)>> {
-    let (op, tangents) = (call.op(), run.call(call)?);
-    if tangents.len() != op.outputs.len() {
+    let tangents = run.call(call)?;
+    if tangents.len() != call.num_outputs() {
         return Err(Error::runtime(format!(
             "op '{}': its jvp returned {} for {}; correct the jvp",
-            op.name,
+            call.op().name,
             counted(tangents.len(), "tangent"),
-            counted(op.outputs.len(), "output")
+            counted(call.num_outputs(), "output")
         )));
     }
     let given = tangents.into_iter().enumerate().filter_map(|(k, tangent)| Some((k, tangent?)));
@@ -97,7 +97,7 @@ fn fitted(call: &BackwardCall<'_>, output: usize, tangent: Tensor) -> Result<Ten
             "op '{}': its jvp returned a tangent of shape {} for the output '{}' of shape {shape}; correct the jvp",
             call.op().name,
             tangent.shape(),
-            call.op().outputs[output].name
+            name(call, output)
         )));
     }
     let tangent = if *tangent.shape() == shape { tangent } else { reshape::expand(&tangent, &shape)? };

@@ -3,7 +3,7 @@
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{OpDef, Role};
+use crate::op::{Backward, Mode, OpDef, Role};
 use crate::plugin::abi;
 use crate::tensor::{Device, Tensor};
 
@@ -51,6 +51,19 @@ impl<'a> BackwardCall<'a> {
         unsafe { std::slice::from_raw_parts(self.call.output_metas, self.call.n_outputs as usize) }
     }
 
+    /// Whether the call is of a `jvp` function, whose list has tangents of the inputs in place of cotangents.
+    fn is_forward(&self) -> bool {
+        matches!(&self.op.backward, Backward::Formula(formula) if formula.mode == Mode::Forward)
+    }
+
+    #[cold]
+    fn of_other_mode(&self) -> Error {
+        let op = &self.op.name;
+        Error::runtime(format!(
+            "op '{op}': only a backward function has cotangents, and only a jvp function has tangents"
+        ))
+    }
+
     /// An item of a list that has one item for each input or output.
     fn tensor(&self, list: *const *mut abi::Tensor, index: usize, len: usize) -> Result<Option<Tensor>> {
         assert!(index < len, "index {index} is out of range for {len} tensors");
@@ -74,11 +87,17 @@ impl<'a> BackwardCall<'a> {
     }
 
     fn cotangent_if_any(&self, output: usize) -> Result<Option<Tensor>> {
+        if self.is_forward() {
+            return Err(self.of_other_mode());
+        }
         self.tensor(self.call.cotangents, output, self.outputs().len())
     }
 
     /// The tangent of a flat input; zero if the input has none. Only `jvp` functions have tangents.
     pub fn tangent(&self, input: usize) -> Result<Tensor> {
+        if !self.is_forward() {
+            return Err(self.of_other_mode());
+        }
         let found = self.tensor(self.call.cotangents, input, self.num_inputs())?;
         found.ok_or_else(|| Error::runtime(format!("op '{}': input {input} has no tangent", self.op.name)))
     }

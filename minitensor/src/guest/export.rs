@@ -407,7 +407,7 @@ unsafe extern "C" fn gradient(call: *const abi::Gradient, error: *mut ErrorSink)
                 Mode::Reverse => (call.n_inputs as usize, "gradient", "input"),
                 Mode::Forward => (call.n_outputs as usize, "jvp", "output"),
             };
-            if gradients.len() != count && !gradients.is_empty() {
+            if gradients.len() != count && (!gradients.is_empty() || formula.mode == Mode::Forward) {
                 let (got, n) = (counted(gradients.len(), "tensor"), counted(count, of));
                 return Err(Error::runtime(format!("its {what} returned {got}, expected one for each of {n}")));
             }

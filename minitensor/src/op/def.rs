@@ -188,7 +188,7 @@ pub enum BackwardBody {
 }
 
 /// A gradient as a function. It returns one entry for each flat input, `None` if no gradient is needed. A function of tangents
-/// returns one entry for each output that is not only saved, `None` if the tangent is zero.
+/// returns one entry for each output, `None` if the tangent is zero.
 pub type BackwardFn = for<'a> fn(&BackwardCall<'a>) -> Result<Vec<Option<Tensor>>>;
 
 /// A gradient as a closure, with the result of a [`BackwardFn`].

@@ -101,9 +101,6 @@ pub fn exponent(n: impl Exponent) -> i64 {
     n.exponent()
 }
 
-/// The attribute of a function in the body of an op.
-pub use minitensor_macros::op_fn;
-
 /// `vec![…]` in the body of a cell.
 #[inline(always)]
 pub fn vec_of<T, const N: usize>(items: [T; N]) -> Vec<T> {

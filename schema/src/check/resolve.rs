@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::attr::Attr;
 use crate::gradient::{BINARY, Bound, Entry, Gradient, Let, Name, PROPERTIES, ResolvedExpr, ResolvedKind, UNARY};
-use crate::grammar::{self, Argument, Dialect, Expr, ExprKind, Formula, Mode, Tokens};
+use crate::grammar::{self, Argument, Dialect, Expr, ExprKind, Formula, Mode, Tokens, UNUSED_TANGENT};
 use crate::message::{self, Message};
 use crate::problem::{Extent, Problem};
 use crate::signature::Signature;
@@ -122,7 +122,10 @@ impl<'a> Scope<'a> {
             return;
         }
         for (i, ((name, at), input)) in formula.given.iter().zip(op.inputs).enumerate() {
-            if name != "_" && op.is_differentiable(input.dtype) && !self.tangents.contains(&i) {
+            if !matches!(name.as_str(), "_" | UNUSED_TANGENT)
+                && op.is_differentiable(input.dtype)
+                && !self.tangents.contains(&i)
+            {
                 self.problems.push(Problem::tokens(*at, &message::TANGENT_UNUSED, &[name, &input.name]));
             }
         }

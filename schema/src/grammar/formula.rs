@@ -39,6 +39,9 @@ pub struct Entry {
     pub value: Option<Expr>,
 }
 
+/// The name of a tangent that is zero although nothing uses it. No source can contain it.
+pub const UNUSED_TANGENT: &str = "<unused>";
+
 impl Mode {
     /// The clause of a formula.
     pub fn clause(self) -> &'static str {

@@ -12,7 +12,7 @@ mod text;
 mod token;
 
 pub use expr::{Argument, Expr, ExprKind, Let};
-pub use formula::{Entry, Formula, Mode};
+pub use formula::{Entry, Formula, Mode, UNUSED_TANGENT};
 pub use parser::{Dialect, Parser};
 pub use property::{Clause as PropertyClause, EXAMPLE as PROPERTY_EXAMPLE, Group};
 pub use shape::{Dim, DimKind, Dims, EXAMPLE as SHAPE_EXAMPLE, NamedDims, Predicate, Shape, WHERE_EXAMPLE};

@@ -185,14 +185,7 @@ impl Lowering<'_> {
             return value;
         }
         let last = closure.inputs.len().saturating_sub(1);
-        // As in a function, an `f64` beside elements is an element.
-        let variable = self.only_variable().filter(|_| self.uses_data(closure)).map(|i| self.head.ty(i, self.rt));
-        for (k, pattern) in closure.inputs.iter_mut().enumerate() {
-            if let (Pat::Type(typed), Some(variable)) = (&mut *pattern, &variable)
-                && spelling(&typed.ty) == "f64"
-            {
-                *typed.ty = parse_quote!(#variable);
-            }
+        for (k, pattern) in closure.inputs.iter().enumerate() {
             let own = match pattern {
                 Pat::Type(typed) => self.annotation(&typed.ty),
                 _ => None,
@@ -208,6 +201,19 @@ impl Lowering<'_> {
         let value = self.closure_body(&mut closure.body, None);
         self.scopes.pop();
         value
+    }
+
+    /// Makes the `f64` parameters of a closure that uses elements elements, as those of a function are.
+    pub fn uniforms(&self, closure: &mut ExprClosure) {
+        let Some(variable) = self.only_variable().filter(|_| self.uses_data(closure)) else { return };
+        let variable = self.head.ty(variable, self.rt);
+        for pattern in &mut closure.inputs {
+            if let Pat::Type(typed) = pattern
+                && spelling(&typed.ty) == "f64"
+            {
+                *typed.ty = parse_quote!(#variable);
+            }
+        }
     }
 
     /// The body of a closure. The loops around it are not its own.
@@ -274,7 +280,9 @@ impl Lowering<'_> {
         let is_promoted = match place {
             Expr::Path(_) => true,
             _ if made_by.is_some_and(|id| self.floats.contains(&id)) => true,
-            Expr::Index(_) => matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_))),
+            Expr::Index(_) if is_indexed(place) => {
+                matches!(self.certain(right), Some(Certain::Element(_) | Certain::Mask(_)))
+            }
             _ => false,
         };
         let want = match left {
@@ -299,6 +307,14 @@ impl Lowering<'_> {
         {
             self.promoted.insert(id);
         }
+    }
+}
+
+/// Whether it is `s[0]` or `s[0][1]`, but not `s.a[0]`.
+fn is_indexed(place: &Expr) -> bool {
+    match place {
+        Expr::Index(inner) => is_indexed(&inner.expr),
+        place => matches!(place, Expr::Path(_)),
     }
 }
 

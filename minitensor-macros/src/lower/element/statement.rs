@@ -2,14 +2,13 @@
 
 use proc_macro2::TokenTree;
 use quote::{ToTokens, quote};
-use syn::{Block, Expr, ExprMacro, Item, ItemFn, Pat, Stmt, Type, parse_quote};
+use syn::{Block, Expr, ExprMacro, Pat, Stmt, Type};
 
 use super::{Lowering, placeholder};
 use crate::ast::{Elem, spelling};
 use crate::body::{Certain, ValueKind, certain, holds};
 use crate::diag::{error, messages};
 use crate::dtype::DType;
-use crate::parse::helper::variables;
 use crate::parse::wrapped;
 
 impl Lowering<'_> {
@@ -34,22 +33,12 @@ impl Lowering<'_> {
                     self.value(expr, None);
                 }
                 Stmt::Macro(stmt) => _ = self.wrong_macro(&stmt.mac),
-                Stmt::Item(Item::Fn(helper)) => self.nested(helper),
                 Stmt::Item(_) => {}
             }
             i += 1;
         }
         self.scopes.pop();
         value
-    }
-
-    /// A function in a body is a helper, if it is generic over elements.
-    fn nested(&mut self, function: &mut ItemFn) {
-        let is_helper = function.attrs.iter().any(|a| a.path().segments.last().is_some_and(|s| s.ident == "op_fn"));
-        if !is_helper && !variables(function).0.is_empty() {
-            let rt = self.rt;
-            function.attrs.push(parse_quote!(#[#rt::op_fn]));
-        }
     }
 
     pub fn local(&mut self, local: &mut syn::Local) {
@@ -71,6 +60,9 @@ impl Lowering<'_> {
         if let (Pat::Tuple(pattern), Expr::Tuple(tuple)) = (&local.pat, &mut *init.expr)
             && pattern.elems.len() == tuple.elems.len()
         {
+            if tuple.elems.iter().all(are_floats) {
+                self.floats.insert(id);
+            }
             let known: Vec<_> = tuple.elems.iter().map(|e| self.certain(e)).collect();
             let values: Vec<_> = tuple.elems.iter_mut().map(|e| self.value(e, None)).collect();
             for (((pattern, value), known), expr) in pattern.elems.iter().zip(values).zip(known).zip(&mut tuple.elems) {
@@ -107,6 +99,7 @@ impl Lowering<'_> {
             // What it returns is data, even if it is called without data.
             Expr::Closure(closure) => {
                 let data = ValueKind::Data(self.only_type());
+                self.uniforms(closure);
                 let returned = self.closure(closure, data, data);
                 if returned.is_data() { returned } else { ValueKind::Static }
             }
