@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
+use crate::scoped::Scoped;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static POLL: OnceLock<fn() -> Result<()>> = OnceLock::new();
@@ -54,13 +55,7 @@ pub fn check() -> Result<()> {
 
 /// Runs code that must not be interrupted.
 pub(crate) fn deferred<T>(run: impl FnOnce() -> T) -> T {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            IS_DEFERRED.set(self.0);
-        }
-    }
-    let _restore = Restore(IS_DEFERRED.replace(true));
+    let _deferred = Scoped::new(&IS_DEFERRED, true);
     run()
 }
 

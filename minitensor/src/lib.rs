@@ -48,6 +48,8 @@ mod precision;
 pub mod profiler;
 #[cfg(feature = "engine")]
 pub mod random;
+#[cfg(feature = "engine")]
+mod scoped;
 pub mod stop;
 #[cfg(feature = "engine")]
 pub mod tensor;

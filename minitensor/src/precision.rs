@@ -4,9 +4,9 @@
 //! are as exact as those of a single loop.
 
 use std::cell::Cell;
-use std::marker::PhantomData;
 
 use crate::dtype::DType;
+use crate::scoped::Scoped;
 
 thread_local! {
     static WIDE: Cell<bool> = const { Cell::new(false) };
@@ -14,32 +14,23 @@ thread_local! {
 
 /// While this guard lives, loops on this thread store half results as `float32`.
 #[must_use = "dropping the guard restores the previous precision"]
-pub struct Wide {
-    before: bool,
-    _not_send: PhantomData<*const ()>,
-}
+pub struct Wide(#[allow(dead_code)] Scoped<bool>);
 
 impl Wide {
     /// Starts; dropping the guard ends it.
     pub fn new() -> Wide {
-        Wide { before: WIDE.with(|cell| cell.replace(true)), _not_send: PhantomData }
-    }
-}
-
-impl Drop for Wide {
-    fn drop(&mut self) {
-        WIDE.with(|cell| cell.set(self.before));
+        Wide(Scoped::new(&WIDE, true))
     }
 }
 
 /// While this guard lives, loops on this thread store results in their own dtypes.
 #[must_use = "dropping the guard restores the previous precision"]
-pub struct Narrow(#[allow(dead_code)] Wide);
+pub struct Narrow(#[allow(dead_code)] Scoped<bool>);
 
 impl Narrow {
     /// Starts; dropping the guard ends it.
     pub fn new() -> Narrow {
-        Narrow(Wide { before: WIDE.with(|cell| cell.replace(false)), _not_send: PhantomData })
+        Narrow(Scoped::new(&WIDE, false))
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::Cast;
@@ -15,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
 use crate::graph::record;
 use crate::lazy;
+use crate::scoped::Scoped;
 use crate::tensor::{Device, Shape, Tensor};
 
 /// The key of the next draw from the global generator.
@@ -32,21 +32,12 @@ thread_local! {
 
 /// A guard: until it is dropped, this thread has a generator of its own in place of the global one.
 #[must_use = "dropping the guard ends the generator"]
-pub(crate) struct Own {
-    before: Option<Key>,
-    _not_send: PhantomData<*const ()>,
-}
+pub(crate) struct Own(#[allow(dead_code)] Scoped<Option<Key>>);
 
 impl Own {
     /// Begins with a seed.
     pub fn new(seed: u64) -> Own {
-        Own { before: OWN.replace(Some(Key { seed, counter: 0 })), _not_send: PhantomData }
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        OWN.set(self.before);
+        Own(Scoped::new(&OWN, Some(Key { seed, counter: 0 })))
     }
 }
 
@@ -107,26 +98,17 @@ thread_local! {
 /// A guard for calls that must mean the same each time, because they may run again, or in another order: until it is dropped, this
 /// thread cannot take keys from the global generator, not even on [`Device::Meta`].
 #[must_use = "dropping the guard allows keys again"]
-pub struct Forbid {
-    before: Option<fn() -> Error>,
-    _not_send: PhantomData<*const ()>,
-}
+pub struct Forbid(#[allow(dead_code)] Scoped<Option<fn() -> Error>>);
 
 impl Forbid {
     /// Forbids keys. An attempt to take one returns this error.
     pub fn new(error: fn() -> Error) -> Forbid {
-        Forbid { before: FORBIDDEN.replace(Some(error)), _not_send: PhantomData }
+        Forbid(Scoped::new(&FORBIDDEN, Some(error)))
     }
 
     /// Allows keys within another guard, for a call on [`Device::Meta`], which has no values.
     pub(crate) fn lifted() -> Forbid {
-        Forbid { before: FORBIDDEN.replace(None), _not_send: PhantomData }
-    }
-}
-
-impl Drop for Forbid {
-    fn drop(&mut self) {
-        FORBIDDEN.set(self.before);
+        Forbid(Scoped::new(&FORBIDDEN, None))
     }
 }
 

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
-use super::mode::{is_grad_enabled, set_grad_enabled};
+use super::mode::{GradMode, is_grad_enabled};
 use super::node::{Edge, Meta, Node};
 use super::reach::dependent;
 use super::{as_op, linear, written};
@@ -100,14 +100,6 @@ struct Pass {
     leaf_slots: BTreeMap<*const GradMeta, usize>,
 }
 
-struct RestoreMode(bool);
-
-impl Drop for RestoreMode {
-    fn drop(&mut self) {
-        set_grad_enabled(self.0);
-    }
-}
-
 impl Pass {
     fn new(options: Options, targets: Option<Vec<Edge>>) -> Pass {
         Pass {
@@ -130,8 +122,7 @@ impl Pass {
                 cotangents.len()
             )));
         }
-        let _mode = RestoreMode(is_grad_enabled());
-        set_grad_enabled(self.options.create_graph);
+        let _mode = GradMode::new(self.options.create_graph);
         for (i, output) in outputs.iter().enumerate() {
             let edge = output.edge()?.ok_or_else(|| {
                 Error::runtime(

@@ -1,7 +1,8 @@
 //! The recording mode of each thread.
 
 use std::cell::Cell;
-use std::marker::PhantomData;
+
+use crate::scoped::Scoped;
 
 thread_local! {
     static ENABLED: Cell<bool> = const { Cell::new(true) };
@@ -20,21 +21,12 @@ pub fn set_grad_enabled(enabled: bool) -> bool {
 
 /// A guard that turns recording on or off for this thread.
 #[must_use = "dropping the guard restores the previous recording mode"]
-pub struct GradMode {
-    before: bool,
-    _not_send: PhantomData<*const ()>,
-}
+pub struct GradMode(#[allow(dead_code)] Scoped<bool>);
 
 impl GradMode {
     /// Turns recording on or off until the guard is dropped.
     pub fn new(enabled: bool) -> GradMode {
-        GradMode { before: set_grad_enabled(enabled), _not_send: PhantomData }
-    }
-}
-
-impl Drop for GradMode {
-    fn drop(&mut self) {
-        set_grad_enabled(self.before);
+        GradMode(Scoped::new(&ENABLED, enabled))
     }
 }
 

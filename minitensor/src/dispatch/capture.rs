@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,6 +12,7 @@ use crate::fork::lock;
 use crate::graph::record;
 use crate::lazy;
 use crate::op::{Arg, OpRef};
+use crate::scoped::Scoped;
 
 /// Sees the calls of all threads.
 pub trait Observer: Send + Sync {
@@ -54,20 +54,11 @@ impl Drop for Counted {
 
 /// Hides the calls of this thread from observers, until it is dropped.
 #[must_use = "dropping the guard ends it"]
-pub struct Hiding {
-    before: bool,
-    _not_send: PhantomData<*const ()>,
-}
+pub struct Hiding(#[allow(dead_code)] Scoped<bool>);
 
 impl Hiding {
     pub fn new() -> Hiding {
-        Hiding { before: HIDDEN.replace(true), _not_send: PhantomData }
-    }
-}
-
-impl Drop for Hiding {
-    fn drop(&mut self) {
-        HIDDEN.set(self.before);
+        Hiding(Scoped::new(&HIDDEN, true))
     }
 }
 

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::op::by_name::names;
 use crate::op::{Arg, Backward, Body, OpDef, OpRef};
 use crate::random::Block;
+use crate::scoped::Scoped;
 use crate::tensor::{Device, Tensor};
 
 thread_local! {
@@ -30,7 +31,7 @@ thread_local! {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+pub(crate) enum State {
     /// Nothing is recorded.
     Off,
     /// Calls are recorded.
@@ -79,7 +80,7 @@ pub(crate) fn outside<R>(run: impl FnOnce() -> R) -> R {
     if !capture::is_active() {
         return run();
     }
-    let _restore = (STATE.get() == State::Inside).then(|| Restore(STATE.replace(State::On)));
+    let _restore = (STATE.get() == State::Inside).then(|| Scoped::new(&STATE, State::On));
     run()
 }
 
@@ -89,18 +90,9 @@ pub(crate) fn apart<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// Restores what calls of this thread mean to the recorder.
-pub(crate) struct Restore(State);
-
 /// Records nothing, until the result is dropped.
-pub(crate) fn pause() -> Restore {
-    Restore(STATE.replace(State::Off))
-}
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        STATE.set(self.0);
-    }
+pub(crate) fn pause() -> Scoped<State> {
+    Scoped::new(&STATE, State::Off)
 }
 
 /// Notes that the elements of a tensor are read or written by code that is not recorded.
@@ -312,7 +304,7 @@ pub(crate) fn call(
     });
     let Some(depth) = opened.transpose()? else { return proceed() };
     let result = {
-        let _restore = is_whole.then(|| Restore(STATE.replace(State::Inside)));
+        let _restore = is_whole.then(|| Scoped::new(&STATE, State::Inside));
         proceed()
     };
     with_recorder(|recorder| {

@@ -14,6 +14,7 @@ use super::cache;
 use super::device::{Device, DeviceKind};
 use super::usage::count;
 use crate::error::{Error, Result, counted};
+use crate::scoped::Scoped;
 use crate::stop::stoppable;
 
 /// A block of memory of one device. Dropping it frees or releases the memory.
@@ -68,13 +69,7 @@ thread_local! {
 
 /// Runs a function while new memory, whose content is otherwise unspecified, is filled with a byte.
 pub(crate) fn with_filled_memory<R>(byte: u8, run: impl FnOnce() -> R) -> R {
-    struct Restored(Option<u8>);
-    impl Drop for Restored {
-        fn drop(&mut self) {
-            FILLED.set(self.0);
-        }
-    }
-    let _restored = Restored(FILLED.replace(Some(byte)));
+    let _filled = Scoped::new(&FILLED, Some(byte));
     run()
 }
 
