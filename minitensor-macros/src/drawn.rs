@@ -8,7 +8,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{Attribute, Expr, FnArg, Ident, ItemFn, Meta, Pat, Type};
 
-use crate::ast::{Arity, Elem, Gradient, Op, Slot, spelling, text};
+use crate::ast::{Arity, Elem, Gradient, Input, Op, Slot, spelling, text};
 use crate::composite;
 use crate::diag::{Diag, messages};
 use crate::dtype::Bound;
@@ -201,7 +201,7 @@ impl Drawn {
             && clause.tree.mode == Mode::Forward
         {
             // The engine makes these numbers from a tensor of the call, so they have a history, and a tangent: zero.
-            let is_drawn = |input: &crate::ast::Input| self.params.iter().any(|param| param.ident == input.ident);
+            let is_drawn = |input: &Input| self.params.iter().any(|param| param.ident == input.ident);
             let ignored = clause.tree.given.iter_mut().zip(&op.inputs).filter(|((name, _), _)| name == "_");
             ignored.filter(|(_, input)| is_drawn(input)).for_each(|((name, _), _)| *name = UNUSED_TANGENT.to_owned());
         }

@@ -9,7 +9,7 @@ use syn::visit::Visit;
 use syn::{Expr, ExprPath, Ident, ItemFn, Pat, PatIdent, Path, ReturnType, Type};
 
 use super::{Certain, ValueKind};
-use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Level, Op, Returns, Slot, is_index, text};
+use crate::ast::{Arity, AttrKind, Core, Elem, Generic, Input, Level, Op, Returns, Slot, is_index, text};
 use crate::dtype::COMPLEX;
 use crate::hygiene::quote;
 use crate::parse::variable_of_complex;
@@ -35,7 +35,7 @@ pub struct Head {
 
 impl Head {
     pub fn of(op: &Op) -> Head {
-        let input = |input: &crate::ast::Input| {
+        let input = |input: &Input| {
             let variable = if input.is_index() { None } else { variable(input.elem) };
             let kind = match input.arity {
                 _ if op.level == Level::Cell => of_core(input.elem, input.core, input.arity),
@@ -188,7 +188,7 @@ fn indices(output: &ReturnType) -> Vec<usize> {
 
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {
     if op.level == Level::Cell {
-        let is_slice = |i: &&crate::ast::Input| i.core == Core::Slice && i.arity == Arity::One && !i.mutated;
+        let is_slice = |i: &&Input| i.core == Core::Slice && i.arity == Arity::One && !i.mutated;
         let slices = op.inputs.iter().filter(is_slice);
         let slices = slices.map(|i| (i.ident.clone(), Certain::Rust("a slice")));
         let numbers = op.attrs.iter().filter(|a| matches!(a.kind, AttrKind::Int | AttrKind::Size) && !a.optional);

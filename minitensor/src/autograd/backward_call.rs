@@ -165,8 +165,7 @@ impl<'a> BackwardCall<'a> {
 
     /// The value of an output at the call. The output may be a saved one.
     pub fn output(&self, output: usize) -> Result<Tensor> {
-        let name = &self.op().outputs[output].name;
-        let tensor = self.unpack(self.node.inputs.len() + output, name)?;
+        let tensor = self.unpack(self.node.inputs.len() + output, self.output_name(output))?;
         self.enter_output(output, &tensor)
     }
 
@@ -215,6 +214,12 @@ impl<'a> BackwardCall<'a> {
     pub(crate) fn output_core(&self, output: usize) -> Result<SmallVec<[usize; 4]>> {
         let ShapeRule::Core(rule) = &self.op().shape else { return Ok(SmallVec::new()) };
         self.bindings.sizes(&rule.output(output).core, self.attrs()).map_err(Error::value)
+    }
+
+    /// The name of an output. An op that returns a list declares one for all.
+    pub(crate) fn output_name(&self, output: usize) -> &str {
+        let outputs = &self.op().outputs;
+        &outputs[output.min(outputs.len() - 1)].name
     }
 
     /// The number of outputs of the call.

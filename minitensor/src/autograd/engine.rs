@@ -9,7 +9,7 @@ use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{GradMode, is_grad_enabled};
 use super::node::{Edge, Meta, Node};
-use super::reach::dependent;
+use super::reach::{dependent, edges};
 use super::{as_op, linear, written};
 use crate::dtype::DType;
 use crate::error::{Error, Result, counted};
@@ -57,10 +57,8 @@ pub(crate) fn grad_of_part(
     cotangents: &[Option<Tensor>],
     create_graph: bool,
 ) -> Result<Vec<Option<Tensor>>> {
-    let edges = inputs.iter().map(|t| t.edge().map(Option::into_iter)).collect::<Result<Vec<_>>>()?;
-    let targets = Some(edges.into_iter().flatten().collect());
     let options = Options { retain_graph: true, create_graph };
-    Pass { is_part: true, ..Pass::new(options, targets) }.run(outputs, cotangents)
+    Pass { is_part: true, ..Pass::new(options, Some(edges(inputs)?)) }.run(outputs, cotangents)
 }
 
 /// The gradients of a computation that was recorded since a sequence number, with respect to leaves. What does not depend on the leaves
@@ -72,10 +70,6 @@ pub(super) fn grad_since(
     cotangents: &[Option<Tensor>],
     create_graph: bool,
 ) -> Result<Vec<Option<Tensor>>> {
-    let edges = |tensors: &[Tensor]| -> Result<Vec<Edge>> {
-        let edges = tensors.iter().map(|t| t.edge().map(Option::into_iter)).collect::<Result<Vec<_>>>()?;
-        Ok(edges.into_iter().flatten().collect())
-    };
     let targets = edges(leaves)?;
     let visited = Some(dependent(sequence, &edges(outputs)?, &targets));
     let options = Options { retain_graph: false, create_graph };

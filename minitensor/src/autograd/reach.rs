@@ -8,11 +8,13 @@ use super::node::Edge;
 use crate::error::Result;
 use crate::tensor::Tensor;
 
+/// The edges to the origins of tensors that have a history.
+pub(super) fn edges(all: &[Tensor]) -> Result<Vec<Edge>> {
+    Ok(all.iter().map(Tensor::edge).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
 /// Whether the histories of `outputs` reach a leaf that is not one of `known`.
 pub fn reaches_others(outputs: &[Tensor], known: &[Tensor]) -> Result<bool> {
-    let edges = |all: &[Tensor]| -> Result<Vec<Edge>> {
-        Ok(all.iter().map(Tensor::edge).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    };
     let known: Vec<Edge> = edges(known)?;
     let is_known =
         |leaf: &Arc<GradMeta>| known.iter().any(|edge| matches!(edge, Edge::Leaf(other) if Arc::ptr_eq(other, leaf)));

@@ -47,15 +47,9 @@ fn transposed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<Option<
     Ok(gradients)
 }
 
-/// The name of an output. An op that returns a list declares one for all.
-fn name<'a>(call: &'a BackwardCall<'_>, output: usize) -> &'a str {
-    let outputs = &call.op().outputs;
-    &outputs[output.min(outputs.len() - 1)].name
-}
-
 #[cold]
 fn constant(call: &BackwardCall<'_>, output: usize) -> Error {
-    let (op, name) = (&call.op().name, name(call, output));
+    let (op, name) = (&call.op().name, call.output_name(output));
     Error::runtime(format!(
         "op '{op}': its jvp returned a tangent for the output '{name}' that ops do not compute from the tangents of the inputs; compute \
          it from them, or return none if it is zero"
@@ -97,7 +91,7 @@ fn fitted(call: &BackwardCall<'_>, output: usize, tangent: Tensor) -> Result<Ten
             "op '{}': its jvp returned a tangent of shape {} for the output '{}' of shape {shape}; correct the jvp",
             call.op().name,
             tangent.shape(),
-            name(call, output)
+            call.output_name(output)
         )));
     }
     let tangent = if *tangent.shape() == shape { tangent } else { reshape::expand(&tangent, &shape)? };

@@ -98,7 +98,7 @@ impl Gradient {
             Mode::Reverse => (call.num_inputs(), &|i| call.needs(i)),
             Mode::Forward => (call.op().outputs.len(), &|_| true),
         };
-        let mut run = Run { call, what: self.mode.computes().0, slots: vec![Thing::Known(Attr::None); self.slots] };
+        let mut run = Run { call, mode: self.mode, slots: vec![Thing::Known(Attr::None); self.slots] };
         for wanted in self.lets.iter().filter(|l| l.users.iter().any(|i| is_needed(*i))) {
             run.bind(wanted)?;
         }
@@ -119,15 +119,15 @@ impl Gradient {
 /// One call of a formula.
 struct Run<'a, 'c> {
     call: &'a BackwardCall<'c>,
-    /// What it computes.
-    what: &'static str,
+    mode: Mode,
     slots: Vec<Thing>,
 }
 
 impl Run<'_, '_> {
     #[cold]
     fn place(&self) -> String {
-        format!("op '{}', formula of its {}", self.call.op().name, self.what)
+        let (what, _) = self.mode.computes();
+        format!("op '{}', formula of its {what}", self.call.op().name)
     }
 
     #[cold]

@@ -11,8 +11,7 @@ use crate::suggestion::suggestion;
 /// Checks a formula. A formula for `backward` must have one cotangent for each output, and one gradient for each differentiable input;
 /// one for `jvp` must have one tangent for each input, and one for each differentiable output.
 pub fn formula(op: &Signature<'_>, formula: &Formula) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    problems.extend(given(op, formula));
+    let mut problems = given(op, formula);
     let targets = targets(op, formula.mode);
     let names: Vec<&str> = targets.iter().map(|(name, _)| *name).collect();
     let (what, of) = formula.mode.computes();

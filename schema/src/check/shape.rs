@@ -95,16 +95,14 @@ fn dimensions(op: &Signature<'_>, shape: &grammar::Shape, problems: &mut Vec<Pro
             Some((_, attr)) if attr.kind.is_tuned() => Problem::tokens(at, &message::IS_TUNED, &[&name]),
             Some(_) => Problem::tokens(at, &message::DIM_IS_ATTR, &[&name]),
             None if bound.contains(&name) => continue,
-            None => {
-                if let Some(computed) = computed_input(shape, name) {
-                    problems.push(Problem::tokens(at, &message::UNBOUND_INPUT, &[&name, &name, computed]));
-                    reported.push(name);
-                    continue;
+            None => match computed_input(shape, name) {
+                Some(computed) => Problem::tokens(at, &message::UNBOUND_INPUT, &[&name, &name, computed]),
+                None => {
+                    let attrs = op.attrs.iter().filter(|a| a.kind.is_whole()).map(|a| a.name.as_ref());
+                    let known: Vec<&str> = bound.iter().copied().chain(attrs).collect();
+                    Problem::tokens(at, &message::UNBOUND, &[&name, &suggestion(name, &known)])
                 }
-                let attrs = op.attrs.iter().filter(|a| a.kind.is_whole()).map(|a| a.name.as_ref());
-                let known: Vec<&str> = bound.iter().copied().chain(attrs).collect();
-                Problem::tokens(at, &message::UNBOUND, &[&name, &suggestion(name, &known)])
-            }
+            },
         };
         problems.push(problem);
         reported.push(name);

@@ -59,7 +59,7 @@ impl Mode {
         }
     }
 
-    /// What a formula computes, and of what.
+    /// The nouns of an entry: the `gradient` of an `input`, or the `tangent` of an `output`.
     pub fn computes(self) -> (&'static str, &'static str) {
         match self {
             Mode::Reverse => ("gradient", "input"),

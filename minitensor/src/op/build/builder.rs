@@ -161,9 +161,8 @@ impl CustomOpBuilder {
     ///     .build()?;
     /// # Ok::<(), minitensor::Error>(())
     /// ```
-    pub fn formula(mut self, text: impl Into<String>) -> Self {
-        self.gradient = Some(Gradient::Formula(Mode::Reverse, text.into()));
-        self
+    pub fn formula(self, text: impl Into<String>) -> Self {
+        self.formula_in(Mode::Reverse, text)
     }
 
     /// The tangents of the outputs as a formula in the tangents of the inputs, in the syntax of `#[custom_op(jvp = …)]`. The gradient
@@ -179,8 +178,12 @@ impl CustomOpBuilder {
     ///     .build()?;
     /// # Ok::<(), minitensor::Error>(())
     /// ```
-    pub fn jvp_formula(mut self, text: impl Into<String>) -> Self {
-        self.gradient = Some(Gradient::Formula(Mode::Forward, text.into()));
+    pub fn jvp_formula(self, text: impl Into<String>) -> Self {
+        self.formula_in(Mode::Forward, text)
+    }
+
+    pub(super) fn formula_in(mut self, mode: Mode, text: impl Into<String>) -> Self {
+        self.gradient = Some(Gradient::Formula(mode, text.into()));
         self
     }
 

@@ -93,8 +93,7 @@ impl Portable {
         builder = match &self.gradient {
             PortableGradient::Derived => builder,
             PortableGradient::None(why) => builder.no_backward(why.clone()),
-            PortableGradient::Formula(Mode::Reverse, text) => builder.formula(text.clone()),
-            PortableGradient::Formula(Mode::Forward, text) => builder.jvp_formula(text.clone()),
+            PortableGradient::Formula(mode, text) => builder.formula_in(*mode, text.clone()),
             PortableGradient::Op(vjp, wrt) => {
                 let vjp = vjp.unchecked(false)?;
                 check_vjp(&builder.op, &vjp, wrt.len()).map_err(|e| e.context(format!("op '{}'", self.name)))?;
