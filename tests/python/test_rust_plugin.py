@@ -107,7 +107,7 @@ def test_its_ops_behave_like_built_in_ops(library):
         "rust_transpose",
         "rust_soft_dtw",
     )
-    assert sorted(info.ops) == sorted((*ops, "rust_attention"))
+    assert sorted(info.ops) == sorted((*ops, "rust_attention", "rust_squares"))
     assert info.kind == "library" and info.path == str(library)
     for op in info.ops:
         mt.testing.opcheck(op)

@@ -1,7 +1,7 @@
 //! A plugin with some ops, which prints a message when it is loaded and unloaded.
 
 use minitensor_plugin_sdk::prelude::*;
-use minitensor_plugin_sdk::{CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
+use minitensor_plugin_sdk::{BackwardCall, CustomOpRegistry, Plugin, PluginInfo, VersionInfo};
 
 /// The absolute value.
 #[custom_op]
@@ -45,6 +45,21 @@ pub fn rust_spectrum<R: Row>(z: Complex<R>) -> (Complex<R>, R) {
 #[custom_op(jvp = |dx, dy| { out: (x * dx + y * dy) / out })]
 pub fn rust_hypotenuse<T: Float>(x: T, y: T) -> T {
     (x * x + y * y).sqrt()
+}
+
+/// The squares of any number of tensors. A formula cannot index a list, so the tangents are a function.
+#[custom_op(jvp = squares_jvp)]
+pub fn rust_squares(tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
+    tensors.iter().map(|x: &&Tensor| Ok(x.square())).collect()
+}
+
+fn squares_jvp(call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
+    (0..call.num_inputs()).map(|i| doubled_product(&call.input(i)?, &call.tangent(i)?).map(Some)).collect()
+}
+
+#[op_fn]
+fn doubled_product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    Ok(2.0 * x * y)
 }
 
 /// The transpose of a matrix, tile by tile. The fastest tile is measured.

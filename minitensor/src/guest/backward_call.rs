@@ -119,7 +119,7 @@ impl<'a> BackwardCall<'a> {
     pub fn output(&self, output: usize) -> Result<Tensor> {
         let found = self.tensor(self.call.outputs, output, self.outputs().len())?;
         found.ok_or_else(|| {
-            let name = &self.op.outputs[output].name;
+            let name = &self.op.outputs[output.min(self.op.outputs.len() - 1)].name;
             Error::runtime(format!("op '{}': '{name}' was not saved for the gradient", self.op.name))
         })
     }

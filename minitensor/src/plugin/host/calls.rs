@@ -330,7 +330,7 @@ impl LoadedOp {
     /// Runs a gradient, or a `jvp`, that is a function of the plugin.
     pub fn gradient(&self, call: &BackwardCall<'_>) -> Result<Vec<Option<Tensor>>> {
         let run = self.0.gradient.ok_or_else(|| Error::runtime("the op has no gradient"))?;
-        let (n, outputs) = (call.num_inputs(), call.op().outputs.len());
+        let (n, outputs) = (call.num_inputs(), call.num_outputs());
         let formula = match &call.op().backward {
             Backward::Formula(formula) => formula,
             _ => return Err(Error::runtime("the gradient of the op is not a function")),
