@@ -3,6 +3,7 @@
 mod call;
 mod element;
 pub mod formula;
+mod recursion;
 pub mod tensor;
 
 pub use element::shown;
@@ -81,6 +82,7 @@ pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Dia
     if !lowered.attrs.iter().any(|a| a.path().is_ident("inline")) {
         lowered.attrs.push(parse_quote!(#[inline(always)]));
     }
+    recursion::limit(function, &mut lowered, rt);
     lowered
 }
 

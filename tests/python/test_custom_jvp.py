@@ -123,12 +123,14 @@ def test_mistakes_are_errors():
         product(fresh(), backward=lambda ctx, d: (d, d))
     with pytest.raises(TypeError, match="jvp must be a function or None, got str"):
         mt.custom_op(name=fresh(), jvp="none")(lambda x: x)
+    weight = mt.Tensor(X, requires_grad=True)
     for jvp, message in {
         lambda ctx, dx: (dx, dx): "its jvp returned 2 tangents for 1 output",
         lambda ctx, dx: dx.sum(): None,
         lambda ctx, dx: mt.stack([dx, dx]): r"tangent of shape \(2, 3, 4\) for the output 'out' of shape \(3, 4\)",
         lambda ctx, dx: 3: "the jvp function",
         lambda ctx, dx: mt.asarray(2 * dx.detach().numpy()): "ops do not compute from the tangents of the inputs",
+        lambda ctx, dx: weight * dx.detach(): "ops do not compute from the tangents of the inputs",
     }.items():
         name = fresh()
         op = mt.custom_op(name=name, jvp=jvp)(lambda x: x * 1)

@@ -47,6 +47,7 @@ pub fn function(function: &ItemFn, caller: &str, rt: &TokenStream, diag: &mut Di
             let items = Item::Verbatim(quote!(use #rt as __private; #items));
             lowered.block.stmts.insert(0, Stmt::Item(items));
         }
+        super::recursion::limit(function, &mut lowered, rt);
         return lowered;
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::meta::GradMeta;
 use super::node::Edge;
 use crate::error::Result;
 use crate::tensor::Tensor;
@@ -13,24 +12,37 @@ pub(super) fn edges(all: &[Tensor]) -> Result<Vec<Edge>> {
     Ok(all.iter().map(Tensor::edge).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
+/// Whether an edge leads to one of the leaves.
+fn is_one_of(edge: &Edge, leaves: &[Edge]) -> bool {
+    let Edge::Leaf(leaf) = edge else { return false };
+    leaves.iter().any(|other| matches!(other, Edge::Leaf(other) if Arc::ptr_eq(other, leaf)))
+}
+
 /// Whether the histories of `outputs` reach a leaf that is not one of `known`.
 pub fn reaches_others(outputs: &[Tensor], known: &[Tensor]) -> Result<bool> {
-    let known: Vec<Edge> = edges(known)?;
-    let is_known =
-        |leaf: &Arc<GradMeta>| known.iter().any(|edge| matches!(edge, Edge::Leaf(other) if Arc::ptr_eq(other, leaf)));
+    let known = edges(known)?;
     let (mut open, mut seen) = (edges(outputs)?, HashSet::new());
     while let Some(edge) = open.pop() {
-        match edge {
-            Edge::Leaf(leaf) if !is_known(&leaf) => return Ok(true),
+        match &edge {
+            Edge::Leaf(_) if !is_one_of(&edge, &known) => return Ok(true),
             Edge::Leaf(_) => {}
             Edge::Node(node, _) => {
-                if seen.insert(Arc::as_ptr(&node)) {
+                if seen.insert(Arc::as_ptr(node)) {
                     open.extend(node.edges.iter().flatten().cloned());
                 }
             }
         }
     }
     Ok(false)
+}
+
+/// Whether `output` depends on the leaves `targets` by what was recorded since a sequence number.
+pub(super) fn depends(since: u64, output: &Tensor, targets: &[Tensor]) -> Result<bool> {
+    let targets = edges(targets)?;
+    Ok(output.edge()?.is_some_and(|edge| match &edge {
+        Edge::Leaf(_) => is_one_of(&edge, &targets),
+        Edge::Node(node, _) => dependent(since, &[edge.clone()], &targets).contains(&node.sequence),
+    }))
 }
 
 /// The nodes, recorded since a sequence number, through which `outputs` depend on the leaves `targets`, by sequence number.
@@ -47,7 +59,7 @@ pub(super) fn dependent(since: u64, outputs: &[Edge], targets: &[Edge]) -> HashS
     for (sequence, node) in nodes {
         let depends = |edge: &Edge| match edge {
             Edge::Node(before, _) => found.contains(&before.sequence),
-            Edge::Leaf(leaf) => targets.iter().any(|t| matches!(t, Edge::Leaf(target) if Arc::ptr_eq(target, leaf))),
+            Edge::Leaf(_) => is_one_of(edge, targets),
         };
         if node.edges.iter().flatten().any(depends) {
             found.insert(sequence);

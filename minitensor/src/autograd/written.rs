@@ -4,6 +4,7 @@ use super::backward_call::BackwardCall;
 use super::engine::grad_since;
 use super::mode::{EnableGrad, is_grad_enabled};
 use super::node::next_sequence;
+use super::reach::depends;
 use crate::error::{Error, Result, counted};
 use crate::op::by_name::{names, reshape};
 use crate::op::{BackwardBody, Formula, Mode};
@@ -29,7 +30,7 @@ fn transposed(run: &BackwardBody, call: &BackwardCall<'_>) -> Result<Vec<Option<
     };
     let (mut outputs, mut cotangents) = (Vec::new(), Vec::new());
     for (k, tangent) in results {
-        if !tangent.requires_grad() {
+        if !depends(start, &tangent, &tangents)? {
             return Err(constant(call, k));
         }
         if call.cotangent_if_any(k).is_some() {

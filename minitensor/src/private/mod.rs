@@ -4,6 +4,7 @@ mod axis;
 mod cell;
 mod complex;
 mod drawn;
+mod recursion;
 mod row;
 mod value;
 
@@ -19,6 +20,7 @@ pub use axis::along_axis;
 pub use cell::*;
 pub use complex::{joined, optional_parts, parts};
 pub use drawn::Drawn;
+pub use recursion::Recursion;
 pub use row::*;
 pub use value::*;
 

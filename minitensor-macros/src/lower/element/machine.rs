@@ -314,6 +314,7 @@ impl Lowering<'_> {
                 };
                 let takes_elements =
                     call.args.iter().any(|arg| !matches!(arg, Expr::Reference(_)) && is_whole(&self.structure(arg)));
+                let takes_views = call.args.iter().any(|arg| self.structure(arg).has_element());
                 let values: Vec<_> = call.args.iter_mut().map(|arg| self.value(arg, None)).collect();
                 if let ("replace", 2) = (&*last, call.args.len()) {
                     let holds = self.structure(&call.args[0]);
@@ -333,6 +334,10 @@ impl Lowering<'_> {
                     // A parameter may be an element, or an `f64`, which is one too.
                     None if is_constructor || takes_elements => {
                         call.args.iter_mut().zip(values).for_each(|(arg, value)| self.literal_argument(arg, value));
+                    }
+                    None if takes_views => {
+                        let literals = call.args.iter_mut().zip(values).filter(|(arg, _)| is_literal(arg));
+                        literals.for_each(|(arg, value)| self.literal_argument(arg, value));
                     }
                     None => {}
                 }
