@@ -93,7 +93,9 @@ fn a_recursion_without_end_is_an_error() -> Result<()> {
         [(fraction::call(&x), "recursion::fraction", "endless"), (cell::call(&x), "recursion::cell", "remainder")]
     {
         let error = result.expect_err("it has no end").to_string();
-        let expected = format!("op '{op}': the function '{function}' calls itself too often: its calls take more than 1024 KiB of stack");
+        let expected = format!(
+            "op '{op}': the function '{function}' calls itself too often: its calls take more than 1024 KiB of stack"
+        );
         assert!(error.starts_with(&expected), "{error}");
     }
     // The functions may be called again.

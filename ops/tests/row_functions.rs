@@ -218,3 +218,23 @@ fn positions_are_numbers_like_others_in_rows_side_by_side() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn rows_with_more_elements_than_the_dtype_has_integers_have_no_positions() -> Result<()> {
+    let n = (1 << 24) + 1;
+    let row = |x: Tensor| minitensor_ops::shape::expand::call(&x, &[n]);
+    let error =
+        ends_of_row::call(&row(Tensor::from_vec(vec![1f32], [1])?)?).expect_err("the row is too long").to_string();
+    let expected = "rows of 16777217 elements are too long for the positions that the body computes with at this dtype, which has the \
+                    integers up to 16777216; convert the tensors to float64";
+    assert!(error.ends_with(expected), "{error}");
+    let (first, last) = ends_of_row::call(&row(Tensor::from_vec(vec![1f64], [1])?)?)?;
+    assert_eq!((first.item::<f64>()?, last.item::<f64>()?), (1.0, 1.0));
+    Ok(())
+}
+
+/// The first and the last element.
+#[custom_op(name = "row_functions::ends_of_row", shape = (x: [.., n]) -> (first: [..], last: [..]) where n > 0)]
+fn ends_of_row<R: Row>(x: R) -> (R, R) {
+    (x.at(0), x.at(x.count() - 1))
+}

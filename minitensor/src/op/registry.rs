@@ -210,14 +210,18 @@ fn check_place(names: &Names, name: &str, op: &OpDef) -> Result<()> {
     })
 }
 
-/// Checks the definitions and kernels of all linked crates.
+/// Checks the definitions and kernels of all linked crates. The error has a line for each fault.
 ///
 /// # Errors
 /// If two crates define an op with the same name, if a kernel belongs to no op, or if a gradient formula or a body calls an unknown op,
 /// or calls an op with wrong arguments.
 pub fn check() -> Result<()> {
     drop(read());
-    CONFLICTS.read().unwrap_or_else(PoisonError::into_inner).first().cloned().map_or(Ok(()), Err)
+    match &CONFLICTS.read().unwrap_or_else(PoisonError::into_inner)[..] {
+        [] => Ok(()),
+        [error] => Err(error.clone()),
+        errors => Err(Error::value(errors.iter().map(Error::message).collect::<Vec<_>>().join("\n"))),
+    }
 }
 
 /// The error for an op that does not exist begins with it.

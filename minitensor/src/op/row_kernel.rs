@@ -25,16 +25,16 @@ pub struct RowKernel {
     parts: Kept<Wanted, RowPlan>,
     /// The plans for rows that are stored in other ways, if they are machine code.
     stored: Kept<SmallVec<[Storage; 8]>, Option<Arc<RowPlan>>>,
-    /// The rows that are truth values, by position among the rows.
     /// Whether the program scans rows.
     scans: bool,
+    /// The rows that are truth values, by position among the rows.
     masks: Vec<usize>,
     dtypes: [DTypeSet; 1],
     arguments: ProgramArguments,
     /// The names of the inputs that are positions, for messages.
     names: Vec<String>,
-    /// The name of an output that has positions, for messages.
-    gives_positions: Option<String>,
+    /// Whether the body computes with positions.
+    has_positions: bool,
     /// Whether each output is stored as integers.
     integers: Vec<bool>,
     /// Whether each output is a row.
@@ -85,11 +85,11 @@ impl Prepared for RowKernel {
                 _ => format!("output '{}' is a sum over rows, so it cannot be stored as integers", output.name),
             }));
         }
-        let is_position =
-            |i: &Instruction| matches!(i, Instruction::Position | Instruction::Row(RowFunction::Argsort, _));
+        let is_position = |i: &Instruction| {
+            use RowFunction::{Argsort, Put, Take};
+            matches!(i, Instruction::Position | Instruction::Row(Argsort | Put | Take, _))
+        };
         let has_positions = program.instructions().iter().any(is_position);
-        let gives_positions = op.outputs.iter().find(|output| output.dtype == DTypeRule::Fixed(DType::I64));
-        let gives_positions = gives_positions.filter(|_| has_positions).map(|output| output.name.to_string());
         let integers = op.outputs.iter().map(|o| matches!(o.dtype, DTypeRule::Fixed(d) if d.is_integer())).collect();
         let names = arguments.positions.iter().map(|i| op.inputs[*i].name.to_string()).collect();
         let scans = program.scans();
@@ -104,7 +104,7 @@ impl Prepared for RowKernel {
             dtypes,
             arguments,
             names,
-            gives_positions,
+            has_positions,
             integers,
             gives,
             shared,
@@ -175,8 +175,8 @@ impl RowKernel {
         let row = inputs.iter().find_map(|i| args[*i].shape.first().zip(args[*i].strides.first()));
         let (n, stride) = row.map_or((0, 1), |(n, stride)| (*n, *stride));
         let is_side_by_side = stride != 1 && n > 1;
-        if let Some(name) = &self.gives_positions {
-            check_positions::<T>(n, name)?;
+        if self.has_positions {
+            check_positions::<T>(n, None)?;
         }
         if n == 0 && cells > 0 {
             self.check_empty(T::IS_EXACT)?;
@@ -303,7 +303,8 @@ impl RowKernel {
 
     /// An error if not all positions in rows of `n` elements are numbers of a dtype, and the op takes or gives positions.
     pub fn check_positions(&self, n: usize, dtype: DType) -> Result<()> {
-        self.gives_positions.iter().chain(&self.names).try_for_each(|name| match dtype {
+        let body = self.has_positions.then_some(None);
+        body.into_iter().chain(self.names.iter().map(|name| Some(&**name))).try_for_each(|name| match dtype {
             DType::F64 => check_positions::<f64>(n, name),
             _ => check_positions::<f32>(n, name),
         })
@@ -359,8 +360,8 @@ impl RowKernel {
     }
 }
 
-/// An error if not all positions in rows of `n` elements are numbers.
-fn check_positions<T: Tile>(n: usize, name: &str) -> Result<()> {
+/// An error if not all positions in rows of `n` elements are numbers: those in the input `name`, or in the body.
+fn check_positions<T: Tile>(n: usize, name: Option<&str>) -> Result<()> {
     // All integers up to this one are numbers.
     let most: u64 = match size_of::<T>() {
         _ if T::IS_EXACT => i64::MAX as u64,
@@ -370,9 +371,10 @@ fn check_positions<T: Tile>(n: usize, name: &str) -> Result<()> {
     if n as u64 <= most {
         return Ok(());
     }
+    let of = name.map_or("that the body computes with".to_string(), |name| format!("in '{name}'"));
     Err(Error::value(format!(
-        "rows of {n} elements are too long for the positions in '{name}' at this dtype, which has the integers up to {most}; convert \
-         the tensors to float64"
+        "rows of {n} elements are too long for the positions {of} at this dtype, which has the integers up to {most}; convert the tensors \
+         to float64"
     )))
 }
 
@@ -382,7 +384,7 @@ fn check_positions<T: Tile>(n: usize, name: &str) -> Result<()> {
 /// The argument has `cells` integers.
 unsafe fn numbers_of<T: Tile + Computed>(arg: &CellArg<'_>, cells: usize, n: usize, name: &str) -> Result<Vec<T>> {
     let all = Rows::<*const i64> { data: arg.data.cast_const().cast(), step: arg.step, is_large: false };
-    check_positions::<T>(n, name)?;
+    check_positions::<T>(n, Some(name))?;
     let mut numbers = try_vec(cells)?;
     for cell in 0..cells {
         // SAFETY: by contract.

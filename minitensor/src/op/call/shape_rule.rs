@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::attr::Attr;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::def::{OpDef, ShapeRule};
+use crate::op::def::{Body, OpDef, ShapeRule};
 
 /// The sizes of the named dimensions of one call.
 #[derive(Clone, Debug, Default)]
@@ -157,7 +157,8 @@ impl OpDef {
         self.check_predicates(&Bindings::default(), &defaults)
             .map_err(|e| Error::value(format!("{} by default", e.message())))?;
         // Numbers for elements are converted to their dtype.
-        let is_of_integers = matches!(self.shape, ShapeRule::Broadcast)
+        let is_of_elements = matches!(self.shape, ShapeRule::Broadcast) || matches!(self.body, Body::Cell(Some(_)));
+        let is_of_integers = is_of_elements
             && !self.generics.is_empty()
             && self.generics.iter().flat_map(|generic| generic.dtypes.iter()).all(DType::is_integer);
         let is_fraction = |value: &Attr| matches!(value, Attr::Float(v) if v.is_finite() && v.fract() != 0.0);
