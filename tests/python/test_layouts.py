@@ -295,6 +295,23 @@ def test_a_sum_computes_in_the_dtype_that_is_asked_for():
         mt.ops.sum(x, dtype=mt.bool)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_a_sum_in_half_precision_is_rounded_once(half, dtype):
+    a = np.random.default_rng(2).integers(-3000, 3000, (8, 6, 4)).astype(dtype)
+    spread = np.broadcast_to(a[:, :1], a.shape)
+    for x, y in [
+        (mt.Tensor(a), a),
+        (mt.Tensor(a).T, a.T),
+        (mt.Tensor(a)[::2], a[::2]),
+        (mt.Tensor(a[:, :1]).expand(8, 6, 4), spread),
+    ]:
+        for axis in [None, 0, 1, 2, (0, 2)]:
+            exact = mt.Tensor(y.astype(np.float64).sum(axis=axis))
+            got = x.sum(axis=axis, dtype=half)
+            np.testing.assert_array_equal(got.numpy(), exact.astype(half).numpy(), err_msg=f"{y.strides} {axis}")
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float32"])
 @pytest.mark.parametrize("shape", [(1_300_007,), (3, 400_001), (200_003, 7), (3,) * 12], ids=str)
 def test_long_rows_of_another_dtype_are_reduced_in_parts(shape, dtype):
