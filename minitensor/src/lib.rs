@@ -48,7 +48,6 @@ mod precision;
 pub mod profiler;
 #[cfg(feature = "engine")]
 pub mod random;
-#[cfg(feature = "engine")]
 mod scoped;
 pub mod stop;
 #[cfg(feature = "engine")]
