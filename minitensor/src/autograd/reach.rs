@@ -41,7 +41,7 @@ pub(super) fn depends(since: u64, output: &Tensor, targets: &[Tensor]) -> Result
     let targets = edges(targets)?;
     Ok(output.edge()?.is_some_and(|edge| match &edge {
         Edge::Leaf(_) => is_one_of(&edge, &targets),
-        Edge::Node(node, _) => dependent(since, &[edge.clone()], &targets).contains(&node.sequence),
+        Edge::Node(node, _) => dependent(since, std::slice::from_ref(&edge), &targets).contains(&node.sequence),
     }))
 }
 

@@ -58,8 +58,11 @@ pub fn run(
         return Ok(None);
     }
     let (once, repeats) = reduction.without_repeats(x, axes.axes())?;
-    let (once, converts) =
-        if converts && is_short(&once, axes.axes()) { (once.cast(computed.compute())?, false) } else { (once, converts) };
+    let (once, converts) = if converts && is_short(&once, axes.axes()) {
+        (once.cast(computed.compute())?, false)
+    } else {
+        (once, converts)
+    };
     let reduction = Reduction { converts, ..reduction };
     let is_copied = reduction.is_whole(&once, axes.axes());
     if once.is_same_window(x) && is_copied {
