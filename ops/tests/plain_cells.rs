@@ -12,6 +12,12 @@ struct Point<T> {
     speed: T,
 }
 
+/// `Σ xᵢ wᵢ`
+#[op_fn]
+fn scaled_dot<T: Float>(x: &[T], w: &[T], scale: T) -> T {
+    x.iter().zip(w).map(|(x, w)| x * w).sum::<T>() * scale
+}
+
 /// Each body as an op that returns a number, and as a function of `f64`.
 macro_rules! bodies {
     ($($name:ident($x:ident, $y:ident) { $($body:tt)* })*) => {
@@ -43,6 +49,22 @@ macro_rules! bodies {
 }
 
 bodies! {
+    lists_of_literals(x, y) {
+        scaled_dot(x, &vec![0.5; x.len()], 2.0) + scaled_dot(y, &[0.25, -1.5, 3.0], -0.5) + scaled_dot(&x[1..], &vec![1.5, 2.5], 1.0)
+    }
+    parts_of_angles(x, y) {
+        let mut total = 0.0;
+        for k in 0..x.len() {
+            let (s, c) = (k as f64 / x.len() as f64).sin_cos();
+            total += c * x[k] + s * y[k] + s;
+        }
+        total
+    }
+    lists_by_a_closure(x, y) {
+        let m: Array2<T> = Array2::from_shape_fn((x.len(), y.len()), |(i, j)| if i == j { 1.0 } else { 0.0 });
+        let w: Vec<T> = (0..x.len()).map(|i| if i == 0 { 1.0 } else { -0.5 }).collect();
+        m[[1, 1]] * x[1] + m[[0, 1]] * y[0] + w[0] * y[2] + w[1]
+    }
     moments(x, y) {
         let (sum, squares) = x.iter().zip(y).fold((0.0, 0.0), |(s, q), (x, &y)| (s + x, q + y * y));
         squares - sum * sum * 0.5

@@ -9,7 +9,7 @@ use super::function::{self as f, Function};
 use super::rule::{Of, value};
 use super::tape::{Differentiable, NOWHERE, branch, push};
 use crate::number::scalar::{Const, Element, Field, Float, Machine, Num, Real, lit};
-use crate::number::{BitFunction, Dual};
+use crate::number::{BitFunction, Dual, FieldReference, NumReference};
 
 /// A number of a cell body whose steps are recorded on the [`Tape`](super::Tape) of the thread.
 ///
@@ -179,6 +179,9 @@ impl<S: Field + Differentiable> Neg for &Traced<S> {
         self.negative()
     }
 }
+
+impl<S: Num + Differentiable> NumReference<Traced<S>> for &Traced<S> {}
+impl<S: Field + Differentiable> FieldReference<Traced<S>> for &Traced<S> {}
 
 /// Rust's own sums begin with −0, which changes no bit of the first number.
 impl<S: Num + Differentiable> Sum for Traced<S> {

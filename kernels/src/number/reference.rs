@@ -4,17 +4,19 @@
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use num_complex::Complex;
+
 use super::scalar::{Field, Float, Num, Real};
 
 /// A trait that all types with these bounds implement, with other names of their methods.
 macro_rules! alias {
     (
         $(#[$doc:meta])*
-        $name:ident $(<$base:ident>)?: [$($bound:tt)*]
+        $name:ident: [$($bound:tt)*]
         $($rust:ident($($x:ident),*) -> $result:ty = $of:ident::$ours:ident;)*
     ) => {
         $(#[$doc])*
-        pub trait $name $(<$base>)?: $($bound)* {
+        pub trait $name: $($bound)* {
             $(
                 #[doc = concat!("As `", stringify!($ours), "`.")]
                 #[inline(always)]
@@ -23,7 +25,7 @@ macro_rules! alias {
                 }
             )*
         }
-        impl<Own: $($bound)* $(, $base)?> $name $(<$base>)? for Own {}
+        impl<Own: $($bound)*> $name for Own {}
     };
 }
 
@@ -57,12 +59,32 @@ alias! {
     FloatOperand: [Float + RealOperand + FieldOperand]
     is_finite() -> Self::Mask = Float::isfinite;
 }
-alias! {
-    /// A reference to a number `T` with `&x + y` and `&x + &y`.
-    NumReference<T>: [Sized + Add<T, Output = T> + Sub<T, Output = T> + Mul<T, Output = T>
-        + for<'a> Add<&'a T, Output = T> + for<'a> Sub<&'a T, Output = T> + for<'a> Mul<&'a T, Output = T>]
+/// A reference to a number `T` with `&x + y` and `&x + &y`.
+pub trait NumReference<T>:
+    Sized
+    + Add<T, Output = T>
+    + Sub<T, Output = T>
+    + Mul<T, Output = T>
+    + for<'a> Add<&'a T, Output = T>
+    + for<'a> Sub<&'a T, Output = T>
+    + for<'a> Mul<&'a T, Output = T>
+{
 }
-alias! {
-    /// A reference to a number `T` with `&x / y`, `&x / &y` and `-&x`.
-    FieldReference<T>: [NumReference<T> + Div<T, Output = T> + for<'a> Div<&'a T, Output = T> + Neg<Output = T>]
+
+/// A reference to a number `T` with `&x / y`, `&x / &y` and `-&x`.
+pub trait FieldReference<T>:
+    NumReference<T> + Div<T, Output = T> + for<'a> Div<&'a T, Output = T> + Neg<Output = T>
+{
+}
+
+/// The traits of references are implemented type by type. If all types with these operators had them, then rustc would search the operators
+/// of references to arrays of arrays without end, where it does not know the number yet.
+macro_rules! references {
+    ($($name:ident: $($t:ty),*;)*) => {$($(
+        impl $name<$t> for &$t {}
+    )*)*};
+}
+references! {
+    NumReference: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, Complex<f32>, Complex<f64>;
+    FieldReference: f32, f64, Complex<f32>, Complex<f64>;
 }

@@ -201,7 +201,8 @@ impl Lowering<'_> {
         if let Some((_, help)) = OTHER_ITEMS.iter().find(|(other, _)| *other == called)
             && !(self.head.is_machine() && called == "default")
         {
-            return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, help]);
+            let help = help.replace("T::", &format!("{}::", variable.ident));
+            return self.report(&name.ident, &messages::NO_ITEM, &[&variable.ident, &called, &help]);
         }
         if self.head.is_machine() {
             return false;

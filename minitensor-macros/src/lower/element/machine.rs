@@ -116,13 +116,21 @@ impl Lowering<'_> {
             (Expr::Match(choice), place) => {
                 choice.arms.iter_mut().for_each(|arm| self.coerce_like(&mut arm.body, place));
             }
+            (Expr::Closure(closure), place) => self.coerce_like(&mut closure.body, place),
+            (Expr::MethodCall(call), place @ Item::List(each)) => {
+                match (call.method.to_string().as_str(), call.args.first_mut()) {
+                    ("collect", None) => self.coerce_like(&mut call.receiver, place),
+                    ("map", Some(function)) => self.coerce_like(function, each),
+                    _ => {}
+                }
+            }
             (Expr::Call(call), place) => {
                 let Expr::Path(path) = &*call.func else { return };
                 let name = path.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
                 let (first, place) = match (&*name, place) {
                     ("Some" | "Ok" | "vec_of", place) => (call.args.first_mut(), place),
                     ("vec_repeat", Item::List(each)) => (call.args.first_mut(), &**each),
-                    ("from_elem", Item::List(each)) => (call.args.last_mut(), &**each),
+                    ("from_elem" | "from_shape_fn", Item::List(each)) => (call.args.last_mut(), &**each),
                     _ => return,
                 };
                 first.into_iter().for_each(|first| self.coerce_like(first, place));
@@ -335,10 +343,7 @@ impl Lowering<'_> {
                     None if is_constructor || takes_elements => {
                         call.args.iter_mut().zip(values).for_each(|(arg, value)| self.literal_argument(arg, value));
                     }
-                    None if takes_views => {
-                        let literals = call.args.iter_mut().zip(values).filter(|(arg, _)| is_literal(arg));
-                        literals.for_each(|(arg, value)| self.literal_argument(arg, value));
-                    }
+                    None if takes_views => call.args.iter_mut().for_each(|arg| self.literals_as_needed(arg)),
                     None => {}
                 }
                 match is_constructor && returns_element(&last) {
@@ -347,6 +352,26 @@ impl Lowering<'_> {
                 }
             }
             _ => ValueKind::Static,
+        }
+    }
+
+    /// Converts the float literals of an argument to what the parameter needs.
+    fn literals_as_needed(&mut self, arg: &mut Expr) {
+        match arg {
+            Expr::Reference(inner) => self.literals_as_needed(&mut inner.expr),
+            Expr::Array(array) => array.elems.iter_mut().for_each(|item| self.literals_as_needed(item)),
+            Expr::Repeat(array) => self.literals_as_needed(&mut array.expr),
+            Expr::Call(call) => {
+                let Expr::Path(path) = &*call.func else { return };
+                if path.path.segments.last().is_some_and(|s| s.ident == "vec_of" || s.ident == "vec_repeat") {
+                    call.args.first_mut().into_iter().for_each(|list| self.literals_as_needed(list));
+                }
+            }
+            arg if is_literal(arg) => {
+                let value = self.value(arg, None);
+                self.literal_argument(arg, value);
+            }
+            _ => {}
         }
     }
 
