@@ -60,7 +60,7 @@ pub fn function(function: &ItemFn, head: &Head, rt: &TokenStream, diag: &mut Dia
     let mut lowered = loop {
         let mut lowered = function.clone();
         if head.is_machine() {
-            element::without_vec(&mut lowered.block, rt);
+            element::prepare(&mut lowered.block, rt);
         }
         let mut lowering = Lowering::new(head, rt, promoted.clone(), ended.clone());
         lowering.body(&mut lowered.block);

@@ -52,6 +52,21 @@ bodies! {
     lists_of_literals(x, y) {
         scaled_dot(x, &vec![0.5; x.len()], 2.0) + scaled_dot(y, &[0.25, -1.5, 3.0], -0.5) + scaled_dot(&x[1..], &vec![1.5, 2.5], 1.0)
     }
+    functions_of_f64(x, y) {
+        let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let roots: Vec<T> = y.iter().copied().map(f64::abs).map(f64::tanh).collect::<Vec<f64>>();
+        let total = roots.iter().sum::<f64>() + x.iter().map(|v| v * 2.0).product::<f64>();
+        largest * f64::max(0.5, x[0]) + f64::powi(x[1] - y[0], 3) + total + f64::min(x[2], 1.5)
+    }
+    remainders(x, y) {
+        let mut turn = x[0] + 7.0;
+        turn %= 2.5;
+        for v in y {
+            turn += *v;
+            turn %= 2.0;
+        }
+        turn
+    }
     parts_of_angles(x, y) {
         let mut total = 0.0;
         for k in 0..x.len() {
@@ -90,7 +105,7 @@ bodies! {
         for (i, &v) in x.iter().enumerate() {
             all.push((v * 2.0, i));
         }
-        all.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap());
+        all.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
         let mut total = 0.0;
         for (rank, (v, at)) in all.iter().enumerate() {
             total += v * y[*at] * rank as f64;
@@ -287,7 +302,7 @@ bodies! {
     }
     largest(x, y) {
         let mut all: Vec<(T, usize)> = x.iter().copied().zip(0..).collect();
-        all.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap());
+        all.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(std::cmp::Ordering::Equal));
         all.iter().take(2).map(|(v, _)| v).sum::<T>() * 0.5 * y[all[0].1]
     }
     early(x, y) {

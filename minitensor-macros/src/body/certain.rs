@@ -23,11 +23,6 @@ pub enum Certain {
     Rust(&'static str),
 }
 
-impl Certain {
-    /// A number of Rust, such as the length of a slice.
-    pub const NUMBER: Certain = Certain::Rust("a number");
-}
-
 /// The type of an expression as written, if the names in scope and the methods of elements determine it.
 pub fn of(expr: &Expr, scopes: &Scopes, head: &Head) -> Option<Certain> {
     let of = |expr: &Expr| of(expr, scopes, head);

@@ -51,8 +51,7 @@ impl<'a> Flow<'a> {
     pub fn of(block: &Block, head: &'a Head) -> Flow<'a> {
         let mut params: HashMap<String, Item> =
             head.params.iter().map(|(name, kind)| (text(name), Item::of(*kind))).collect();
-        let numbers = head.certain.iter().filter(|(_, certain)| *certain == super::Certain::NUMBER);
-        params.extend(numbers.map(|(name, _)| (text(name), Item::Number)));
+        params.extend(head.integers.iter().map(|name| (text(name), Item::Number)));
         // `Some(x)` is what `x` is.
         let optional = head.certain.iter().filter(|(_, certain)| *certain == super::Certain::Optional);
         params.extend(optional.map(|(name, _)| (text(name), Item::One(ValueKind::Float))));

@@ -25,6 +25,8 @@ pub struct Head {
     pub dims: Vec<String>,
     /// The types of parameters of elements and attributes.
     pub certain: Vec<(Ident, Certain)>,
+    /// The parameters that are integers of Rust.
+    pub integers: Vec<Ident>,
     /// The types of the returned data, if the function returns only data.
     pub returned: Option<Vec<Elem>>,
     /// The dtype variable `T` of the complex numbers `Complex<T>`, if there are some. Their type is then the last of `generics`.
@@ -83,6 +85,7 @@ impl Head {
             level: op.level,
             params,
             certain: certain(op),
+            integers: op.attrs.iter().filter(|a| is_integer(a)).map(|a| a.ident.clone()).collect(),
             dims: op.shape.iter().flat_map(|s| s.bound()).map(|(name, _)| name.to_owned()).collect(),
             returned: returns.then_some(returned),
             complex,
@@ -186,16 +189,18 @@ fn indices(output: &ReturnType) -> Vec<usize> {
     (0..all.len()).filter(|k| is_index(all[*k])).collect()
 }
 
+fn is_integer(attr: &crate::ast::Attribute) -> bool {
+    matches!(attr.kind, AttrKind::Int | AttrKind::Size) && !attr.optional
+}
+
 fn certain(op: &Op) -> Vec<(Ident, Certain)> {
     if op.level == Level::Cell {
         let is_slice = |i: &&Input| i.core == Core::Slice && i.arity == Arity::One && !i.mutated;
         let slices = op.inputs.iter().filter(is_slice);
         let slices = slices.map(|i| (i.ident.clone(), Certain::Rust("a slice")));
-        let numbers = op.attrs.iter().filter(|a| matches!(a.kind, AttrKind::Int | AttrKind::Size) && !a.optional);
         let optional = op.attrs.iter().filter(|a| a.kind == AttrKind::Float && a.optional);
         let optional = optional.map(|a| (a.ident.clone(), Certain::Optional));
-        let numbers = numbers.map(|a| (a.ident.clone(), Certain::NUMBER));
-        return slices.chain(numbers).chain(optional).collect();
+        return slices.chain(optional).collect();
     }
     let inputs = op.inputs.iter().filter_map(|input| {
         let certain = match (input.arity, input.elem) {

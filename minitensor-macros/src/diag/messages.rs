@@ -142,6 +142,7 @@ messages! {
     INPUT_PLACE: "`{}` is an input, which an op does not change", "copy it with `let mut {} = {}.to_vec();`, or take `{}: &mut [T]` to change the tensor in place";
     FLOAT_PLACE: "`{}` is an element, but `{}` is an `f64`", "omit the type `f64`, or write `T`";
     LOST_FRACTION: "`1 / {}` divides integers, so it is 0 or 1", "write `1.0 / {}`";
+    INTEGER_DIVISION: "`{}` divides integers, which drops the fraction", "write `{} / {}`, or `let quotient = {};` before if that is intended";
     TUPLE_RESULT: "a tuple is no complex number", "write `Complex::new({}, {})`";
     SCAN_RESULT: "this scan returns {} rows, but one row is expected here", "take one of them: `let (a, _) = R::scan(…)`";
     SCAN_ONE: "a scan of one row takes no tuple", "write `R::scan({}, |before, x| …)`";
@@ -214,6 +215,7 @@ messages! {
     PLACE_OPERAND: "`{}` is a reference to an element", "write `*{}`";
     DEREFERENCED: "`{}` is an element, not a reference", "write `{}` without `*`";
     FLAG_OPERAND: "`{}` is a `bool`, not a number", "write `if {} { … } else { … }`";
+    FLAG_NUMBER: "`{}` is a `bool`, not a number", "write `{}`";
     RUST_OPERAND: "`{}` is {}, not a number", "compute numbers from it first; attributes of the types `f64`, `i64` and `usize` are numbers";
     PLACES: "the places of `shift` must be a known integer, got `{}`", "write an integer or an `i64` attribute; `take` reads an element at a computed position";
     POWER: "the exponent of `powi` must be an integer, got `{}`", "write `pow({})`";

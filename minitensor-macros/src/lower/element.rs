@@ -10,11 +10,13 @@ mod lists;
 mod loops;
 mod machine;
 mod operand;
+mod prepare;
+mod quotient;
 mod scan;
 mod statement;
 
-pub use machine::without_vec;
 pub use operand::shown;
+pub use prepare::prepare;
 
 use std::collections::BTreeSet;
 
@@ -120,6 +122,12 @@ impl<'a> Lowering<'a> {
         if let Expr::Reference(inner) = expr {
             return self.coerce(&mut inner.expr, value, to);
         }
+        if let Elem::Generic(i) = to {
+            let is_of_integers = self.head.generics[i].dtypes.iter().all(|dtype| dtype.is_integer());
+            if self.flag_operand(expr) || !is_of_integers && self.divides_integers(expr) {
+                return;
+            }
+        }
         let rt = self.rt;
         let span = expr.span();
         let bare = without_parens(expr);
@@ -155,6 +163,7 @@ impl<'a> Lowering<'a> {
         match variable.or_else(only) {
             Some(i) if value == ValueKind::Flag => self.coerce(expr, value, Elem::Mask(i)),
             Some(i) => self.coerce(expr, value, Elem::Generic(i)),
+            None if infer && self.divides_integers(expr) => {}
             None if infer => {
                 let (rt, bare) = (self.rt, widened(without_parens(expr), self.rt));
                 *expr = Expr::Verbatim(quote_spanned!(expr.span()=> #rt::lit(#bare)));

@@ -112,13 +112,19 @@ fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
         Pat::Ident(pattern) => Some((pattern.ident.clone(), known(ty, level, &generics)?)),
         _ => None,
     });
-    let (params, certain) = (named.collect(), known.collect());
+    let integers = params.iter().filter_map(|(pattern, ty)| match pattern {
+        Pat::Ident(pattern) if matches!(&*spelling(ty), "usize" | "i64" | "i32" | "u64" | "u32") => {
+            Some(pattern.ident.clone())
+        }
+        _ => None,
+    });
+    let (params, certain, integers) = (named.collect(), known.collect(), integers.collect());
     let returned = match &function.sig.output {
         ReturnType::Default => None,
         ReturnType::Type(_, ty) if level == Level::Cell => returned(result(ty).unwrap_or(ty), &generics),
         ReturnType::Type(_, ty) => returned(ty, &generics),
     };
-    Head { generics, level, params, certain, dims: vec![], returned, complex, bits }
+    Head { generics, level, params, certain, integers, dims: vec![], returned, complex, bits }
 }
 
 /// The kind of a parameter.

@@ -124,7 +124,8 @@ impl Flow<'_> {
                 self.argument(step, &[each.clone(), each.clone()]);
                 each
             }
-            ("sum" | "product", []) => typed.filter(|t| *t != UNKNOWN).unwrap_or(each),
+            // `.sum::<f64>()` of elements is an element.
+            ("sum" | "product", []) => typed.filter(|t| *t != UNKNOWN && !each.has_element()).unwrap_or(each),
             ("enumerate", []) => Item::list(Item::Tuple(vec![Item::Number, each])),
             ("indexed_iter" | "indexed_iter_mut", []) => Item::list(Item::Tuple(vec![UNKNOWN, each])),
             ("zip", [other]) => {

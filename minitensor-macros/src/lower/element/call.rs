@@ -20,7 +20,7 @@ impl Lowering<'_> {
             *expr = placeholder();
             return ValueKind::Data(None);
         }
-        if let Some(op) = self.bits_assigned(binary) {
+        if let Some(op) = self.operator_of_assignment(binary) {
             let (left, right) = (binary.left.clone(), &binary.right);
             *expr = parse_quote!(#left = #left #op #right);
             let Expr::Assign(assign) = expr else { return ValueKind::Static };
@@ -148,21 +148,36 @@ impl Lowering<'_> {
         ValueKind::Data(variable)
     }
 
-    /// The operator of a compound assignment of bits, which elements and masks do not have: `x |= y` is `x = x | y`.
-    fn bits_assigned(&self, binary: &ExprBinary) -> Option<TokenStream> {
+    /// The operator of a compound assignment that elements and masks do not have: `x |= y` is `x = x | y`.
+    fn operator_of_assignment(&self, binary: &ExprBinary) -> Option<TokenStream> {
+        let span = binary.op.span();
         let (bits, masks) = match binary.op {
-            BinOp::BitAndAssign(_) => (quote!(&), Some(quote!(&&))),
-            BinOp::BitOrAssign(_) => (quote!(|), Some(quote!(||))),
-            BinOp::BitXorAssign(_) => (quote!(^), Some(quote!(^))),
-            BinOp::ShlAssign(_) => (quote!(<<), None),
-            BinOp::ShrAssign(_) => (quote!(>>), None),
+            BinOp::RemAssign(_) => (quote_spanned!(span=> %), None),
+            BinOp::DivAssign(_) if self.has_only_integers() => (quote_spanned!(span=> /), None),
+            BinOp::BitAndAssign(_) => (quote_spanned!(span=> &), Some(quote_spanned!(span=> &&))),
+            BinOp::BitOrAssign(_) => (quote_spanned!(span=> |), Some(quote_spanned!(span=> ||))),
+            BinOp::BitXorAssign(_) => (quote_spanned!(span=> ^), Some(quote_spanned!(span=> ^))),
+            BinOp::ShlAssign(_) => (quote_spanned!(span=> <<), None),
+            BinOp::ShrAssign(_) => (quote_spanned!(span=> >>), None),
             _ => return None,
         };
         match self.certain(&binary.left) {
             Some(Certain::Mask(_)) if !self.head.is_machine() => masks,
             Some(Certain::Element(_)) => Some(bits),
+            None if [&binary.left, &binary.right].into_iter().any(|side| self.is_element(side)) => Some(bits),
             _ => None,
         }
+    }
+
+    fn is_element(&self, expr: &Expr) -> bool {
+        let name = if let Expr::Path(path) = expr { path.path.get_ident() } else { None };
+        name.and_then(|name| self.scopes.get(name)).is_some_and(|binding| binding.value.is_data())
+            || matches!(self.certain(expr), Some(Certain::Element(_)))
+            || matches!(self.structure(expr), Item::One(ValueKind::Data(_)))
+    }
+
+    fn has_only_integers(&self) -> bool {
+        self.head.variables().iter().flat_map(|generic| generic.dtypes.iter()).all(|dtype| dtype.is_integer())
     }
 
     /// The function of the runtime for an operator of which an operand may be complex.

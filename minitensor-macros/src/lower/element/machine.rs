@@ -1,42 +1,19 @@
 //! Bodies of machine numbers: literals and other numbers beside elements become elements. Everything else is plain Rust, so a value is
 //! only an element if it is certain to be one. [`Flow`](crate::body::Flow) finds the elements.
 
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Pat, PatIdent, parse_quote};
 
 use super::{Lowering, is_literal, without_parens};
-use crate::ast::text;
+use crate::ast::{spelling, text};
 use crate::body::flow::tables::{VIEWS, WRITES, is_in};
 use crate::body::flow::{makes_struct, name_of};
 use crate::body::methods::{DATA_METHODS, renamed, returns_element};
 use crate::body::{Item, UNKNOWN, ValueKind};
-
-/// Writes each `vec!` as a call, whose arguments are expressions.
-pub fn without_vec(block: &mut Block, rt: &proc_macro2::TokenStream) {
-    struct Lists<'a>(&'a proc_macro2::TokenStream);
-    impl VisitMut for Lists<'_> {
-        fn visit_expr_mut(&mut self, expr: &mut Expr) {
-            if let Expr::Macro(mac) = expr
-                && mac.mac.path.is_ident("vec")
-            {
-                let (rt, tokens) = (self.0, &mac.mac.tokens);
-                match syn::parse2::<Expr>(quote!([#tokens])) {
-                    Ok(Expr::Repeat(list)) => {
-                        let (each, len) = (&list.expr, &list.len);
-                        *expr = parse_quote!(#rt::vec_repeat(#each, #len));
-                    }
-                    Ok(list) => *expr = parse_quote!(#rt::vec_of(#list)),
-                    Err(_) => return,
-                }
-            }
-            visit_mut::visit_expr_mut(self, expr);
-        }
-    }
-    Lists(rt).visit_block_mut(block);
-}
+use crate::diag::messages;
 
 /// The names that a pattern binds.
 struct Names<'a>(Vec<&'a PatIdent>);
@@ -50,6 +27,20 @@ impl<'a> Visit<'a> for Names<'a> {
         visit::visit_pat_ident(self, name);
     }
     fn visit_expr(&mut self, _: &'a Expr) {}
+}
+
+/// Writes `_` for `f64` in a type.
+fn without_f64(argument: &mut syn::GenericArgument) {
+    struct Types;
+    impl VisitMut for Types {
+        fn visit_type_mut(&mut self, ty: &mut syn::Type) {
+            if spelling(&*ty) == "f64" {
+                *ty = parse_quote!(_);
+            }
+            visit_mut::visit_type_mut(self, ty);
+        }
+    }
+    Types.visit_generic_argument_mut(argument);
 }
 
 impl Lowering<'_> {
@@ -86,6 +77,13 @@ impl Lowering<'_> {
 
     pub fn machine_local(&mut self, local: &mut syn::Local) {
         let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.pattern(&local.pat));
+        if let (Pat::Type(typed), Some(init)) = (&local.pat, &local.init)
+            && spelling(&typed.ty) == "f64"
+            && self.structure(&init.expr).has_element()
+            && self.structure(&init.expr) != Item::Maybe
+        {
+            self.report(&typed.ty, &messages::CONCRETE_LET, &[&"f64"]);
+        }
         if let Some(init) = &mut local.init {
             self.value(&mut init.expr, None);
             self.coerce_like(&mut init.expr, &holds);
@@ -253,6 +251,10 @@ impl Lowering<'_> {
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
                 call.args.iter_mut().for_each(|arg| _ = self.value(arg, None));
+                // `.sum::<f64>()` and `.collect::<Vec<f64>>()` of elements.
+                if let (true, Some(named)) = (each.has_element(), &mut call.turbofish) {
+                    named.args.iter_mut().for_each(without_f64);
+                }
                 // The value that a fold begins with is what its closure takes.
                 let total = match (&*name, call.args.iter().nth(1)) {
                     ("fold" | "try_fold" | "scan", Some(Expr::Closure(step))) => step.inputs.first(),
@@ -282,7 +284,8 @@ impl Lowering<'_> {
                         *call.receiver = parse_quote!(#view.iter());
                     }
                     // The type of a sum of elements is known here, unlike in Rust.
-                    let ty = variable.filter(|_| call.turbofish.is_none()).map(|i| &self.head.generics[i].ident);
+                    let is_open = call.turbofish.as_ref().is_none_or(|t| t.to_token_stream().to_string() == ":: < _ >");
+                    let ty = variable.filter(|_| is_open).map(|i| &self.head.generics[i].ident);
                     call.turbofish = ty.map(|ty| parse_quote!(::<#ty>)).or(call.turbofish.take());
                 }
                 // A function of a number, such as `(n as f64).sqrt()`.

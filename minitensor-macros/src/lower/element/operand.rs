@@ -2,7 +2,7 @@
 //! the expansion.
 
 use quote::ToTokens;
-use syn::{BinOp, Expr, ExprBinary, UnOp};
+use syn::{BinOp, Expr, ExprBinary, ExprLit, Lit, UnOp};
 
 use super::Lowering;
 use crate::ast::{Elem, Level};
@@ -25,6 +25,16 @@ impl Lowering<'_> {
     pub fn report(&mut self, at: impl ToTokens, message: &Message, args: &[&dyn std::fmt::Display]) -> bool {
         self.errors.push(error(at, message, args));
         true
+    }
+
+    /// Whether a literal `true` or `false` stands for a number. The error is reported.
+    pub fn flag_operand(&mut self, expr: &mut Expr) -> bool {
+        let is_flag = matches!(expr, Expr::Lit(ExprLit { lit: Lit::Bool(_), .. }));
+        if is_flag {
+            let (at, literal) = (expr.clone(), shown(expr));
+            self.mistake(expr, &at, &messages::FLAG_NUMBER, &[&literal, if literal == "true" { &"1" } else { &"0" }]);
+        }
+        is_flag
     }
 
     pub fn variable_name(&self, i: usize) -> String {
