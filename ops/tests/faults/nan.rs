@@ -91,28 +91,3 @@ fn fault_28_a_nan_that_is_lost_in_a_row() {
         assert!(report.findings.is_empty(), "{report}");
     }
 }
-
-/// The median, by an order that NaN does not have.
-#[custom_op(name = "faulty::panicking_median", shape = (x: [.., n]) -> [..] where n > 0)]
-pub fn panicking_median<T: Float>(x: &[T]) -> T {
-    let mut x = x.to_vec();
-    x.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    x[x.len() / 2]
-}
-
-/// The median, with NaN anywhere.
-#[custom_op(name = "correct::median", shape = (x: [.., n]) -> [..] where n > 0)]
-pub fn median<T: Float>(x: &[T]) -> T {
-    let mut x = x.to_vec();
-    x.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    x[x.len() / 2]
-}
-
-#[test]
-fn a_panic_for_nan() {
-    let report = opcheck(&panicking_median::op(), &[]);
-    let [finding] = &report.findings[..] else { panic!("expected one finding: {report}") };
-    assert!(finding.message.starts_with("the op panics if 'x' has a NaN"), "{report}");
-    let report = opcheck(&median::op(), &[]);
-    assert!(report.findings.is_empty(), "{report}");
-}
