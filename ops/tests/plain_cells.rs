@@ -1,5 +1,8 @@
 //! Bodies of cells that are Rust for `f64`: the same text, compiled for `f64`, is the reference.
 
+// Lists of both kinds are tested.
+#![allow(clippy::useless_vec)]
+
 use minitensor::prelude::*;
 use minitensor::testing::opcheck;
 use minitensor_ops as _;
