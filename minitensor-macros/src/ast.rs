@@ -66,6 +66,13 @@ pub struct Generic {
     pub dtypes: DTypeSet,
 }
 
+impl Generic {
+    /// Whether all dtypes are integers.
+    pub fn is_of_integers(&self) -> bool {
+        self.dtypes.iter().all(|dtype| dtype.is_integer())
+    }
+}
+
 /// One tensor parameter.
 #[derive(Clone)]
 pub struct Input {

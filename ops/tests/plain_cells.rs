@@ -21,6 +21,11 @@ fn scaled_dot<T: Float>(x: &[T], w: &[T], scale: T) -> T {
     x.iter().zip(w).map(|(x, w)| x * w).sum::<T>() * scale
 }
 
+/// Numbers that do not depend on the elements.
+fn ramp<T>(x: &[T]) -> impl Iterator<Item = f64> {
+    (0..x.len()).map(|i| i as f64 / 4.0)
+}
+
 /// Each body as an op that returns a number, and as a function of `f64`.
 macro_rules! bodies {
     ($($name:ident($x:ident, $y:ident) { $($body:tt)* })*) => {
@@ -59,7 +64,13 @@ bodies! {
         let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let roots: Vec<T> = y.iter().copied().map(f64::abs).map(f64::tanh).collect::<Vec<f64>>();
         let total = roots.iter().sum::<f64>() + x.iter().map(|v| v * 2.0).product::<f64>();
-        largest * f64::max(0.5, x[0]) + f64::powi(x[1] - y[0], 3) + total + f64::min(x[2], 1.5)
+        largest * f64::max(0.5, x[0]) + f64::powi(x[1] - y[0], 3) + total + f64::min(x[2], f64::max(y[0], 1.5))
+    }
+    functions_of_known_numbers(x, y) {
+        let (two, list) = (2.0, [0.5, 1.5, 4.0]);
+        let largest = list.iter().copied().fold(0.0, f64::max);
+        let roots = list.iter().copied().map(f64::sqrt).sum::<f64>();
+        x[0] * f64::sqrt(two) + y[0] * f64::max(two, 3.0) + x[1] * largest + y[1] * roots + x[2] * ramp(x).sum::<f64>()
     }
     remainders(x, y) {
         let mut turn = x[0] + 7.0;

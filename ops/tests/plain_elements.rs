@@ -1,4 +1,4 @@
-//! Bodies of elements and helpers that are plain Rust: lists, tuples, masks and optional attributes.
+//! Bodies of elements and helpers that are plain Rust: lists, tuples, masks, optional attributes and compound assignments.
 
 #![allow(clippy::needless_range_loop)]
 
@@ -249,4 +249,45 @@ fn closures_and_functions_take_elements() -> Result<()> {
     assert_eq!(of_rows::call(&tensor(&[1.0, 5.0]))?.to_vec::<f64>()?, [-1.0, 1.0]);
     opcheck(&functions::op(), &[]).into_result()?;
     opcheck(&of_rows::op(), &[]).into_result()
+}
+
+/// Compound assignments of operators that elements only have without assignment.
+macro_rules! assigned {
+    ($name:ident, $bound:ident, $plain:ty, ($x:ident, $y:ident) $body:block) => {
+        mod $name {
+            use super::*;
+
+            /// Compound assignments.
+            #[custom_op]
+            pub fn op<T: $bound>($x: T, $y: T) -> T $body
+
+            pub fn plain($x: $plain, $y: $plain) -> $plain $body
+        }
+    };
+}
+assigned!(assigned_bits, Int, i64, (x, y) {
+    let mut r = 0;
+    r |= x & 5;
+    r ^= y;
+    r &= x | 3;
+    r <<= 2;
+    r
+});
+assigned!(assigned_remainders, Float, f64, (x, y) {
+    let mut turn = x * 2.0 + y;
+    turn %= 1.5;
+    turn
+});
+
+#[test]
+fn every_operator_has_a_compound_assignment() -> Result<()> {
+    let (a, b) = ([5i64, -3, 12, 7], [9i64, 4, -6, 0]);
+    let of = |x: [i64; 4]| Tensor::from_vec(x.to_vec(), [4]);
+    let expected: Vec<i64> = a.iter().zip(b).map(|(x, y)| assigned_bits::plain(*x, y)).collect();
+    assert_eq!(assigned_bits::op::call(&of(a)?, &of(b)?)?.to_vec::<i64>()?, expected);
+    let (a, b) = (a.map(|x| x as f64 / 4.0), b.map(|x| x as f64 / 8.0));
+    let of = |x: [f64; 4]| Tensor::from_vec(x.to_vec(), [4]);
+    let expected: Vec<f64> = a.iter().zip(b).map(|(x, y)| assigned_remainders::plain(*x, y)).collect();
+    assert_eq!(assigned_remainders::op::call(&of(a)?, &of(b)?)?.to_vec::<f64>()?, expected);
+    [assigned_bits::op::op(), assigned_remainders::op::op()].iter().try_for_each(|op| opcheck(op, &[]).into_result())
 }

@@ -76,6 +76,11 @@ impl Item {
         }
     }
 
+    /// Whether it is certainly an element.
+    pub fn is_element(&self) -> bool {
+        matches!(self, Item::One(ValueKind::Data(_)))
+    }
+
     /// Whether it is an element, or has one.
     pub fn has_element(&self) -> bool {
         match self {

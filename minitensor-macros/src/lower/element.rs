@@ -123,8 +123,7 @@ impl<'a> Lowering<'a> {
             return self.coerce(&mut inner.expr, value, to);
         }
         if let Elem::Generic(i) = to {
-            let is_of_integers = self.head.generics[i].dtypes.iter().all(|dtype| dtype.is_integer());
-            if self.flag_operand(expr) || !is_of_integers && self.divides_integers(expr) {
+            if self.flag_operand(expr) || !self.head.generics[i].is_of_integers() && self.divides_integers(expr) {
                 return;
             }
         }

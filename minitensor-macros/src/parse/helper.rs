@@ -7,6 +7,7 @@ use syn::{FnArg, GenericParam, ItemFn, Pat, Path, PathArguments, ReturnType, Typ
 use super::signature::param::{is_bound, tensor, variable};
 use super::signature::{ident_type, known_bound, option, result};
 use crate::ast::{Arity, Core, Elem, Generic, Level, spelling};
+use crate::body::flow::is_integer;
 use crate::body::{Certain, Head, ValueKind, add_bits, add_complex, holds};
 use crate::diag::{Diag, list, messages};
 use crate::dtype::Bound;
@@ -113,9 +114,7 @@ fn of(function: &ItemFn, mut generics: Vec<Generic>, is_machine: bool) -> Head {
         _ => None,
     });
     let integers = params.iter().filter_map(|(pattern, ty)| match pattern {
-        Pat::Ident(pattern) if matches!(&*spelling(ty), "usize" | "i64" | "i32" | "u64" | "u32") => {
-            Some(pattern.ident.clone())
-        }
+        Pat::Ident(pattern) if is_integer(ty) => Some(pattern.ident.clone()),
         _ => None,
     });
     let (params, certain, integers) = (named.collect(), known.collect(), integers.collect());

@@ -36,7 +36,7 @@ pub fn reaches_others(outputs: &[Tensor], known: &[Tensor]) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether `output` depends on the leaves `targets` by what was recorded since a sequence number.
+/// Whether `output` was computed from the leaves `targets`, by calls recorded since a sequence number.
 pub(super) fn depends(since: u64, output: &Tensor, targets: &[Tensor]) -> Result<bool> {
     let targets = edges(targets)?;
     Ok(output.edge()?.is_some_and(|edge| match &edge {

@@ -125,7 +125,7 @@ impl Flow<'_> {
                 each
             }
             // `.sum::<f64>()` of elements is an element.
-            ("sum" | "product", []) => typed.filter(|t| *t != UNKNOWN && !each.has_element()).unwrap_or(each),
+            ("sum" | "product", []) => typed.filter(|t| *t != UNKNOWN && !each.is_element()).unwrap_or(each),
             ("enumerate", []) => Item::list(Item::Tuple(vec![Item::Number, each])),
             ("indexed_iter" | "indexed_iter_mut", []) => Item::list(Item::Tuple(vec![UNKNOWN, each])),
             ("zip", [other]) => {
@@ -211,6 +211,12 @@ impl Flow<'_> {
             "from_shape_vec" | "from_vec" | "from_iter" => given.last().cloned().unwrap_or(UNKNOWN),
             "new" | "with_capacity" | "zeros" | "ones" => Item::list(UNKNOWN),
             last if is_of_rows && is_in(REDUCTIONS, last) => first().items(),
+            // `f64::max(x, y)`
+            last if path.path.segments[0].ident == "f64"
+                && returns_element(renamed(last, given.len().saturating_sub(1))) =>
+            {
+                if given.iter().any(Item::is_element) { self.data() } else { Item::One(ValueKind::Float) }
+            }
             _ if path.path.segments.iter().any(|s| s.ident == "f64" || s.ident == "usize") => UNKNOWN,
             _ if given.iter().any(Item::has_element) => Item::Maybe,
             _ => UNKNOWN,

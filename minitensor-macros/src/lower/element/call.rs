@@ -7,7 +7,7 @@ use syn::{BinOp, Expr, ExprBinary, Ident, parse_quote};
 
 use super::operand::compares_masks;
 use super::{Lowering, is_literal, placeholder, shown, without_parens};
-use crate::ast::{Elem, Level};
+use crate::ast::{Elem, Generic, Level};
 use crate::body::flow::tables::{LIST_SIZES, is_in};
 use crate::body::methods::{COMPLEX_ITEMS, DATA_METHODS, renamed};
 use crate::body::{Certain, Effects, Item, ValueKind, holds, is_compound, levels};
@@ -22,7 +22,7 @@ impl Lowering<'_> {
         }
         if let Some(op) = self.operator_of_assignment(binary) {
             let (left, right) = (binary.left.clone(), &binary.right);
-            *expr = parse_quote!(#left = #left #op #right);
+            *expr = parse_quote!(#left = #left #op (#right));
             let Expr::Assign(assign) = expr else { return ValueKind::Static };
             return self.assign(assign);
         }
@@ -153,7 +153,9 @@ impl Lowering<'_> {
         let span = binary.op.span();
         let (bits, masks) = match binary.op {
             BinOp::RemAssign(_) => (quote_spanned!(span=> %), None),
-            BinOp::DivAssign(_) if self.has_only_integers() => (quote_spanned!(span=> /), None),
+            BinOp::DivAssign(_) if self.head.variables().iter().all(Generic::is_of_integers) => {
+                (quote_spanned!(span=> /), None)
+            }
             BinOp::BitAndAssign(_) => (quote_spanned!(span=> &), Some(quote_spanned!(span=> &&))),
             BinOp::BitOrAssign(_) => (quote_spanned!(span=> |), Some(quote_spanned!(span=> ||))),
             BinOp::BitXorAssign(_) => (quote_spanned!(span=> ^), Some(quote_spanned!(span=> ^))),
@@ -173,11 +175,7 @@ impl Lowering<'_> {
         let name = if let Expr::Path(path) = expr { path.path.get_ident() } else { None };
         name.and_then(|name| self.scopes.get(name)).is_some_and(|binding| binding.value.is_data())
             || matches!(self.certain(expr), Some(Certain::Element(_)))
-            || matches!(self.structure(expr), Item::One(ValueKind::Data(_)))
-    }
-
-    fn has_only_integers(&self) -> bool {
-        self.head.variables().iter().flat_map(|generic| generic.dtypes.iter()).all(|dtype| dtype.is_integer())
+            || self.structure(expr).is_element()
     }
 
     /// The function of the runtime for an operator of which an operand may be complex.

@@ -1,12 +1,13 @@
 //! Bodies of machine numbers: literals and other numbers beside elements become elements. Everything else is plain Rust, so a value is
 //! only an element if it is certain to be one. [`Flow`](crate::body::Flow) finds the elements.
 
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{BinOp, Block, Expr, ExprBinary, ExprLit, ExprStruct, Lit, Pat, PatIdent, parse_quote};
+use syn::{Block, Expr, ExprCall, ExprStruct, GenericArgument, Ident, Lit, Pat, PatIdent, parse_quote};
 
+use super::prepare::function_of_f64;
 use super::{Lowering, is_literal, without_parens};
 use crate::ast::{spelling, text};
 use crate::body::flow::tables::{VIEWS, WRITES, is_in};
@@ -29,8 +30,12 @@ impl<'a> Visit<'a> for Names<'a> {
     fn visit_expr(&mut self, _: &'a Expr) {}
 }
 
-/// Writes `_` for `f64` in a type.
-fn without_f64(argument: &mut syn::GenericArgument) {
+fn is_f64(argument: &GenericArgument) -> bool {
+    matches!(argument, GenericArgument::Type(ty) if spelling(ty) == "f64")
+}
+
+/// Writes `_` for `f64`, as in `.collect::<Vec<f64>>()` of elements.
+fn without_f64(argument: &mut GenericArgument) {
     struct Types;
     impl VisitMut for Types {
         fn visit_type_mut(&mut self, ty: &mut syn::Type) {
@@ -79,8 +84,7 @@ impl Lowering<'_> {
         let holds = self.flow.as_ref().map_or(UNKNOWN, |flow| flow.pattern(&local.pat));
         if let (Pat::Type(typed), Some(init)) = (&local.pat, &local.init)
             && spelling(&typed.ty) == "f64"
-            && self.structure(&init.expr).has_element()
-            && self.structure(&init.expr) != Item::Maybe
+            && self.structure(&init.expr).is_element()
         {
             self.report(&typed.ty, &messages::CONCRETE_LET, &[&"f64"]);
         }
@@ -189,14 +193,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether it is `1 / n` for an integer `n`, which is 0 beside an element.
-    pub fn is_lost_fraction(&self, binary: &ExprBinary) -> bool {
-        let is_one =
-            matches!(&*binary.left, Expr::Lit(ExprLit { lit: Lit::Int(one), .. }) if one.base10_digits() == "1");
-        let is_divided = matches!(binary.op, BinOp::Div(_)) && self.structure(&binary.right) == Item::Number;
-        is_one && is_divided && !matches!(*binary.right, Expr::Lit(_))
-    }
-
     /// Converts the integer beside a float, which Rust does not.
     pub fn level_numbers(&self, left: &mut Expr, right: &mut Expr) {
         let is_float = |expr: &Expr| self.structure(expr) == Item::One(ValueKind::Float);
@@ -236,23 +232,12 @@ impl Lowering<'_> {
                 }
                 if let (ValueKind::Data(variable), false) = (receiver, gives_same) {
                     let ours = renamed(&name, call.args.len());
-                    let are_elements = DATA_METHODS.contains(&ours);
-                    if let ("powi", Some(arg)) = (ours, call.args.first_mut().filter(|arg| !is_literal(arg))) {
-                        let (rt, bare) = (self.rt, without_parens(arg));
-                        *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::exponent(#bare)));
-                    }
-                    for arg in &mut call.args {
-                        let value = self.value(arg, None);
-                        if are_elements {
-                            self.coerce_beside(arg, value, variable, true);
-                        }
-                    }
-                    call.method = syn::Ident::new(ours, call.method.span());
+                    self.element_arguments(ours, call.args.iter_mut(), variable);
+                    call.method = Ident::new(ours, call.method.span());
                     return if returns_element(ours) { receiver } else { ValueKind::Static };
                 }
                 call.args.iter_mut().for_each(|arg| _ = self.value(arg, None));
-                // `.sum::<f64>()` and `.collect::<Vec<f64>>()` of elements.
-                if let (true, Some(named)) = (each.has_element(), &mut call.turbofish) {
+                if let ("collect", true, Some(named)) = (&*name, each.is_element(), &mut call.turbofish) {
                     named.args.iter_mut().for_each(without_f64);
                 }
                 // The value that a fold begins with is what its closure takes.
@@ -283,8 +268,8 @@ impl Lowering<'_> {
                         let view = &call.receiver;
                         *call.receiver = parse_quote!(#view.iter());
                     }
-                    // The type of a sum of elements is known here, unlike in Rust.
-                    let is_open = call.turbofish.as_ref().is_none_or(|t| t.to_token_stream().to_string() == ":: < _ >");
+                    // The type of a sum of elements is known here, unlike in Rust. `.sum::<f64>()` is one, too.
+                    let is_open = call.turbofish.as_ref().is_none_or(|t| t.args.iter().all(is_f64));
                     let ty = variable.filter(|_| is_open).map(|i| &self.head.generics[i].ident);
                     call.turbofish = ty.map(|ty| parse_quote!(::<#ty>)).or(call.turbofish.take());
                 }
@@ -293,6 +278,10 @@ impl Lowering<'_> {
                 if is_float { receiver } else { ValueKind::Static }
             }
             Expr::Call(call) => {
+                if let Some((method, kind)) = self.method_of_f64(call) {
+                    *expr = method;
+                    return kind;
+                }
                 self.fill(call);
                 let Expr::Path(path) = &*call.func else {
                     call.args.iter_mut().for_each(|a| _ = self.value(a, None));
@@ -346,7 +335,7 @@ impl Lowering<'_> {
                     None if is_constructor || takes_elements => {
                         call.args.iter_mut().zip(values).for_each(|(arg, value)| self.literal_argument(arg, value));
                     }
-                    None if takes_views => call.args.iter_mut().for_each(|arg| self.literals_as_needed(arg)),
+                    None if takes_views => call.args.iter_mut().for_each(|arg| self.convert_literals(arg)),
                     None => {}
                 }
                 match is_constructor && returns_element(&last) {
@@ -358,16 +347,55 @@ impl Lowering<'_> {
         }
     }
 
-    /// Converts the float literals of an argument to what the parameter needs.
-    fn literals_as_needed(&mut self, arg: &mut Expr) {
+    /// Lowers the arguments of a method of an element.
+    fn element_arguments<'e>(
+        &mut self,
+        method: &str,
+        args: impl Iterator<Item = &'e mut Expr>,
+        variable: Option<usize>,
+    ) {
+        let are_elements = DATA_METHODS.contains(&method);
+        for arg in args {
+            if method == "powi" && !is_literal(arg) {
+                let (rt, bare) = (self.rt, without_parens(arg));
+                *arg = Expr::Verbatim(quote_spanned!(arg.span()=> #rt::exponent(#bare)));
+            }
+            let value = self.value(arg, None);
+            if are_elements {
+                self.coerce_beside(arg, value, variable, true);
+            }
+        }
+    }
+
+    /// `f64::max(x, y)` of elements as `x.max(y)`.
+    fn method_of_f64(&mut self, call: &mut ExprCall) -> Option<(Expr, ValueKind)> {
+        let name = function_of_f64(&call.func)?;
+        let Item::One(ValueKind::Data(variable)) =
+            call.args.iter().map(|arg| self.structure(arg)).find(Item::is_element)?
+        else {
+            return None;
+        };
+        let method = renamed(&name.to_string(), call.args.len() - 1).to_owned();
+        let mut args = call.args.iter_mut();
+        let receiver = args.next()?;
+        let value = self.value(receiver, None);
+        self.coerce_beside(receiver, value, variable, true);
+        self.element_arguments(&method, args, variable);
+        let (receiver, others, name) = (&call.args[0], call.args.iter().skip(1), Ident::new(&method, name.span()));
+        let kind = if returns_element(&method) { ValueKind::Data(variable) } else { ValueKind::Static };
+        Some((parse_quote!((#receiver).#name(#(#others),*)), kind))
+    }
+
+    /// Converts float literals to the type of the parameter: a dtype variable, or `f64`.
+    fn convert_literals(&mut self, arg: &mut Expr) {
         match arg {
-            Expr::Reference(inner) => self.literals_as_needed(&mut inner.expr),
-            Expr::Array(array) => array.elems.iter_mut().for_each(|item| self.literals_as_needed(item)),
-            Expr::Repeat(array) => self.literals_as_needed(&mut array.expr),
+            Expr::Reference(inner) => self.convert_literals(&mut inner.expr),
+            Expr::Array(array) => array.elems.iter_mut().for_each(|item| self.convert_literals(item)),
+            Expr::Repeat(array) => self.convert_literals(&mut array.expr),
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return };
                 if path.path.segments.last().is_some_and(|s| s.ident == "vec_of" || s.ident == "vec_repeat") {
-                    call.args.first_mut().into_iter().for_each(|list| self.literals_as_needed(list));
+                    call.args.first_mut().into_iter().for_each(|list| self.convert_literals(list));
                 }
             }
             arg if is_literal(arg) => {

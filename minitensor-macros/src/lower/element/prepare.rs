@@ -1,12 +1,13 @@
-//! What the body of a cell is rewritten to before anything else.
+//! Rewrites the body of a cell before it is lowered.
 
-use quote::{format_ident, quote};
+use quote::quote;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprPath, parse_quote};
+use syn::{Block, Expr, ExprPath, Ident, parse_quote};
 
-use super::is_literal;
+use crate::hygiene::local;
 
-/// Writes each `vec!` as a call, whose arguments are expressions, and each function of `f64` as the method, which elements have, too.
+/// Writes each `vec!` as a call, whose arguments are expressions, and each function of `f64` that is an argument as a closure, whose
+/// parameters may be elements.
 pub fn prepare(block: &mut Block, rt: &proc_macro2::TokenStream) {
     Preparation(rt).visit_block_mut(block);
 }
@@ -28,40 +29,18 @@ impl VisitMut for Preparation<'_> {
                     Err(_) => return,
                 }
             }
-            // `f64::max(a, b)`
-            Expr::Call(call) => {
-                let method = function_of_f64(&call.func);
-                let receiver = call.args.iter().position(|arg| !is_literal(arg));
-                if let (Some(method), Some(at)) = (method, receiver)
-                    && (at == 0 || method == "max" || method == "min")
-                {
-                    let others = call.args.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, arg)| arg);
-                    *expr = match &call.args[at] {
-                        receiver @ (Expr::Path(_)
-                        | Expr::Index(_)
-                        | Expr::Field(_)
-                        | Expr::Call(_)
-                        | Expr::MethodCall(_)) => {
-                            parse_quote!(#receiver.#method(#(#others),*))
-                        }
-                        receiver => parse_quote!((#receiver).#method(#(#others),*)),
-                    };
-                }
-            }
             // `fold(f64::NEG_INFINITY, f64::max)`
             Expr::MethodCall(call) => {
-                let takes: usize = match call.method.to_string().as_str() {
-                    "fold" | "reduce" => 2,
-                    "map" | "mapv" => 1,
-                    _ => 0,
+                let params: &[Ident] = match call.method.to_string().as_str() {
+                    "fold" | "reduce" => &[local("x", 0), local("x", 1)],
+                    "map" | "mapv" => &[local("x", 0)],
+                    _ => &[],
                 };
-                if let Some(last) = call.args.last_mut()
-                    && takes > 0
-                    && let Some(method) = function_of_f64(last)
+                if let Some(function) = call.args.last_mut()
+                    && !params.is_empty()
+                    && function_of_f64(function).is_some()
                 {
-                    let mut names = (0..takes).map(|k| format_ident!("x{}", k, span = method.span()));
-                    let (first, second) = (names.next(), names.next());
-                    *last = parse_quote!(|#first, #second| #first.#method(#second));
+                    *function = parse_quote!(|#(#params),*| #function(#(#params),*));
                 }
             }
             _ => {}
@@ -71,7 +50,7 @@ impl VisitMut for Preparation<'_> {
 }
 
 /// The name of a function such as `f64::max`.
-fn function_of_f64(expr: &Expr) -> Option<syn::Ident> {
+pub fn function_of_f64(expr: &Expr) -> Option<Ident> {
     let Expr::Path(ExprPath { path, .. }) = expr else { return None };
     let [of, name] = &path.segments.iter().collect::<Vec<_>>()[..] else { return None };
     let called = name.ident.to_string();

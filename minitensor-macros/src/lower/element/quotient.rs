@@ -3,8 +3,8 @@
 use syn::{BinOp, Expr, ExprBinary, ExprLit, Lit};
 
 use super::{Lowering, shown};
-use crate::ast::spelling;
 use crate::body::Item;
+use crate::body::flow::is_integer;
 use crate::diag::messages;
 
 impl Lowering<'_> {
@@ -15,6 +15,14 @@ impl Lowering<'_> {
             (as_float(&quotient.left), as_float(&quotient.right), shown(&Expr::Binary(quotient.clone())));
         self.mistake(expr, &quotient, &messages::INTEGER_DIVISION, &[&whole, &left, &right, &whole]);
         true
+    }
+
+    /// Whether it is `1 / n` for an integer `n`, which is 0 beside an element.
+    pub fn is_lost_fraction(&self, binary: &ExprBinary) -> bool {
+        let is_one =
+            matches!(&*binary.left, Expr::Lit(ExprLit { lit: Lit::Int(one), .. }) if one.base10_digits() == "1");
+        let is_divided = matches!(binary.op, BinOp::Div(_)) && self.structure(&binary.right) == Item::Number;
+        is_one && is_divided && !matches!(*binary.right, Expr::Lit(_))
     }
 
     fn quotient<'e>(&self, expr: &'e Expr) -> Option<&'e ExprBinary> {
@@ -41,7 +49,7 @@ impl Lowering<'_> {
             Expr::Paren(inner) => self.is_integer(&inner.expr),
             Expr::Group(inner) => self.is_integer(&inner.expr),
             Expr::Unary(inner) => self.is_integer(&inner.expr),
-            Expr::Cast(cast) => matches!(&*spelling(&cast.ty), "usize" | "i64" | "i32" | "u64" | "u32"),
+            Expr::Cast(cast) => is_integer(&cast.ty),
             Expr::Binary(binary) => match binary.op {
                 BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
                     self.is_integer(&binary.left) && self.is_integer(&binary.right)
