@@ -122,10 +122,10 @@ impl<'a> Lowering<'a> {
         if let Expr::Reference(inner) = expr {
             return self.coerce(&mut inner.expr, value, to);
         }
-        if let Elem::Generic(i) = to {
-            if self.flag_operand(expr) || !self.head.generics[i].is_of_integers() && self.divides_integers(expr) {
-                return;
-            }
+        if let Elem::Generic(i) = to
+            && (self.flag_operand(expr) || !self.head.generics[i].is_of_integers() && self.divides_integers(expr))
+        {
+            return;
         }
         let rt = self.rt;
         let span = expr.span();
