@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr;
 
 use super::memory::{OWN, SHARED, with_memory};
-use super::pack::{Right, pack_rows, packed_rows};
+use super::pack::{Right, pack_rows, packed_rows, packed_step};
 use super::tile::{Tile, tiles_of};
 use crate::linalg::gemm::View;
 use crate::runtime::register::Register;
@@ -262,10 +262,11 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
         } * self.depth
             * Self::WIDTH;
         let reused = self.group >= panels.len();
+        let step = packed_step::<R::Element>(self.depth);
         let packed_a = match (self.pack_a, reused) {
             (false, _) => 0,
-            (true, true) => R::ROWS * self.depth,
-            (true, false) => rows.len() * self.depth,
+            (true, true) => R::ROWS * step,
+            (true, false) => rows.len() * step,
         };
         with_memory(&OWN, own + packed_a, |memory: *mut R::Element| {
             let memory_of_a = memory.wrapping_add(own);
@@ -297,7 +298,8 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
                     let row = rows.start + first;
                     let mut a = self.a.part(row, block.start);
                     if self.pack_a {
-                        let place = memory_of_a.wrapping_add(if reused { 0 } else { first * depth });
+                        let place =
+                            memory_of_a.wrapping_add(if reused { 0 } else { first * packed_step::<R::Element>(depth) });
                         if reused {
                             // SAFETY: these rows of `a`, and memory for them.
                             unsafe { pack_rows::<R>(a, count, depth, place) };

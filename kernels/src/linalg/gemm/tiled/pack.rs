@@ -4,18 +4,30 @@ use std::ops::Range;
 
 use super::tile::tiles_of;
 use crate::linalg::gemm::View;
+use crate::memory::Line;
 use crate::runtime::register::{Register, Task};
 
-/// Copies `rows` rows of `a`, each `depth` long. The rows of a tile are stored in the order of [`packed_rows`], and the
-/// tiles follow each other.
+/// The size in bytes from which packed rows are an odd number of cache lines apart.
+const APART: usize = 1 << 10;
+
+/// The number of elements from one packed row of `a` to the next. Long rows are so far apart that the rows of a tile are in
+/// different sets of the cache.
+pub(super) fn packed_step<T>(depth: usize) -> usize {
+    let line = Line::BYTES / size_of::<T>();
+    if depth * size_of::<T>() < APART { depth } else { (depth.div_ceil(line) | 1) * line }
+}
+
+/// Copies `rows` rows of `a`, each `depth` long. The rows of a tile are stored in the order of [`packed_rows`], and each
+/// tile starts where its first row would, at [`packed_step`] from row to row.
 ///
 /// # Safety
 /// `a` and the memory have these sizes.
 pub(super) unsafe fn pack_rows<R: Register>(a: View<R::Element>, rows: usize, depth: usize, to: *mut R::Element) {
+    let step = packed_step::<R::Element>(depth);
     if a.columns == 1 {
         for i in 0..rows {
             // SAFETY: row i, and its place.
-            unsafe { to.add(i * depth).copy_from_nonoverlapping(a.at(i, 0), depth) };
+            unsafe { to.add(i * step).copy_from_nonoverlapping(a.at(i, 0), depth) };
         }
         return;
     }
@@ -24,7 +36,7 @@ pub(super) unsafe fn pack_rows<R: Register>(a: View<R::Element>, rows: usize, de
         for (row, count) in tiles_of::<R>(rows) {
             // SAFETY: elements (row.., p), and their place.
             unsafe {
-                let (from, to) = (a.at(row, p), to.add(row * depth + p * count));
+                let (from, to) = (a.at(row, p), to.add(row * step + p * count));
                 if a.rows == 1 {
                     copy_few(from, to, count);
                     continue;
@@ -58,7 +70,7 @@ unsafe fn copy_few<T>(from: *const T, to: *mut T, count: usize) {
 /// The view of packed rows of `a`: row by row if `a` is row-major, else column by column.
 pub(super) fn packed_rows<T: Copy>(a: View<T>, rows: usize, depth: usize, start: *mut T) -> View<T> {
     if a.columns == 1 {
-        View { start, rows: depth as isize, columns: 1 }
+        View { start, rows: packed_step::<T>(depth) as isize, columns: 1 }
     } else {
         View { start, rows: 1, columns: rows as isize }
     }
