@@ -45,6 +45,7 @@ pub fn adam_step<T: Float>(
     let g = if decoupled { g } else { g + decay };
     *m = beta1 * *m + (1.0 - beta1) * g;
     *v = beta2 * *v + (1.0 - beta2) * g * g;
-    let step = (*m / correction1) / ((*v / correction2).sqrt() + eps);
+    // m / correction1 / (√(v / correction2) + eps), with one division for each element.
+    let step = (1.0 / correction1) * *m / ((1.0 / correction2.sqrt()) * (*v).sqrt() + eps);
     *p -= lr * (if decoupled { step + decay } else { step });
 }

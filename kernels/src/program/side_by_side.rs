@@ -1,4 +1,4 @@
-//! Runs a [`RowPlan`] over rows that are side by side: element `i` of row `r` is at `i · rows + r`, as in the columns of a matrix.
+//! Runs a [`RowPlan`] over rows that are side by side, as the columns of a matrix: element `i` of row `r` is at `i · step + r`.
 //!
 //! The lanes of SIMD registers then hold elements of different rows. The stages run over some positions of all rows at a time, and
 //! all positions have the same operand with a number for each row. Reductions add whole vectors, in the order of
@@ -10,6 +10,7 @@ use super::Tile;
 use super::row_plan::{BLOCK, MEMORY, RowPlan, VECTOR, keep, uniforms_of, write_numbers};
 use super::stages::{OfRows, Slot, Stage, Stages};
 use crate::memory::Line;
+use crate::memory::stream::prefetch;
 use crate::number::Truth;
 use crate::number::scalar::Const;
 use crate::reduce::rows::{LANES, RUN, SECTION};
@@ -24,8 +25,23 @@ impl RowPlan {
         parts.all(|part| part.plan.has_machine_code::<T>())
     }
 
+    /// Whether [`run_side_by_side`](RowPlan::run_side_by_side) takes elements at any step. A function of whole rows needs all
+    /// elements without gaps.
+    pub fn takes_steps(&self) -> bool {
+        let has_functions = |stage: &Stage| {
+            !stage.functions.is_empty() || stage.reductions.iter().any(|(reduction, ..)| reduction.is_running())
+        };
+        !self.repeated().all.iter().any(has_functions)
+    }
+
+    /// Whether an array has elements of all positions.
+    pub fn keeps_elements(&self) -> bool {
+        self.repeated().lasting.contains(&true)
+    }
+
     /// Runs the plan over `rows` rows of `n` elements on this thread. The rows of inputs, and of outputs with one value per element,
-    /// are side by side; their steps do not matter.
+    /// are side by side. Their steps are the bytes from one element of a row to the next, without gaps unless the plan
+    /// [takes steps](RowPlan::takes_steps).
     ///
     /// # Panics
     /// If the number of inputs, uniforms or outputs differs from the program's.
@@ -174,7 +190,7 @@ impl<T: Tile + Computed> Run<'_, T> {
             part.inputs.iter().map(|slot| self.place(*slot, start).cast_const()).collect();
         let outputs: SmallVec<[*mut u8; 8]> = part.outputs.iter().map(|slot| self.place(*slot, start)).collect();
         let slots = part.inputs.iter().chain(&part.outputs);
-        let steps: SmallVec<[isize; 16]> = slots.map(|slot| (self.rows * self.size_of(*slot)) as isize).collect();
+        let steps: SmallVec<[isize; 16]> = slots.map(|slot| self.step(*slot)).collect();
         // SAFETY: by contract; buffers have room for the block.
         unsafe { part.plan.run_rows(count, self.rows, &inputs, &self.numbers, &outputs, &steps) }
     }
@@ -185,7 +201,7 @@ impl<T: Tile + Computed> Run<'_, T> {
     /// As for [`RowPlan::run_side_by_side`].
     unsafe fn reduce(&self, stage: &Stage, sums: &mut Sums<T>) {
         let reductions = || stage.reductions_to_numbers();
-        if self.n <= self.together {
+        if self.n <= self.together && reductions().all(|(_, from, _)| self.is_dense(*from)) {
             // SAFETY: by contract. All elements are in one block.
             unsafe { self.elements(stage, 0, self.n) };
             for (reduction, from, to) in reductions() {
@@ -209,13 +225,18 @@ impl<T: Tile + Computed> Run<'_, T> {
                 sums.begin_run();
                 for start in (at..stop).step_by(self.together) {
                     let count = self.together.min(stop - start);
+                    self.prefetch(stage, start + count);
                     // SAFETY: by contract.
                     unsafe { self.elements(stage, start, count) };
                     for (k, (_, from, _)) in reductions().enumerate() {
-                        let from = self.place(*from, start).cast::<T>().cast_const();
-                        // SAFETY: these elements have been computed.
-                        let elements = unsafe { std::slice::from_raw_parts(from, count * self.rows) };
-                        sums.add(k, (start - at) % LANES * self.rows, elements);
+                        let pieces = if self.is_dense(*from) { 1 } else { count };
+                        let piece = count / pieces;
+                        for first in (start..start + count).step_by(piece) {
+                            let from = self.place(*from, first).cast::<T>().cast_const();
+                            // SAFETY: these elements have been computed.
+                            let elements = unsafe { std::slice::from_raw_parts(from, piece * self.rows) };
+                            sums.add(k, (first - at) % LANES * self.rows, elements);
+                        }
                     }
                 }
                 sums.end_run();
@@ -236,6 +257,18 @@ impl<T: Tile + Computed> Run<'_, T> {
         }
     }
 
+    /// Prefetches the inputs of a stage at some positions. They have gaps, which the CPU does not expect.
+    fn prefetch(&self, stage: &Stage, start: usize) {
+        let of_elements = stage.elements.iter().flat_map(|part| &part.inputs);
+        let of_reductions = stage.reductions_to_numbers().map(|(_, from, _)| from);
+        let inputs = of_elements.chain(of_reductions);
+        for slot in inputs.filter(|slot| matches!(slot, Slot::Input(_)) && !self.is_dense(**slot)) {
+            for position in start..(start + self.together).min(self.n) {
+                prefetch(self.place(*slot, position).cast_const(), self.rows * self.size_of(*slot));
+            }
+        }
+    }
+
     /// The elements of a slot from a position on. Those of a block begin at its start.
     fn place(&self, slot: Slot, start: usize) -> *mut u8 {
         let first: *mut u8 = match slot {
@@ -246,7 +279,25 @@ impl<T: Tile + Computed> Run<'_, T> {
             Slot::Column(k) | Slot::Repeated(k) => return self.buffers.column(k),
             Slot::Positions => return self.buffers.positions(),
         };
-        first.wrapping_add(start * self.rows * self.size_of(slot))
+        first.wrapping_offset(start as isize * self.step(slot))
+    }
+
+    /// The bytes from one position to the next.
+    fn step(&self, slot: Slot) -> isize {
+        match slot {
+            Slot::Input(k) => self.inputs[k].step,
+            Slot::Output(k) => self.outputs[k].step,
+            _ => self.dense(slot),
+        }
+    }
+
+    /// The bytes from one position to the next without gaps.
+    fn dense(&self, slot: Slot) -> isize {
+        (self.rows * self.size_of(slot)) as isize
+    }
+
+    fn is_dense(&self, slot: Slot) -> bool {
+        self.step(slot) == self.dense(slot)
     }
 
     /// The size of an element in bytes; 0 if all positions have the same elements.

@@ -224,8 +224,8 @@ fn truth_values_are_bytes() {
                 let x_beside: Vec<f64> = (0..n * rows).map(|at| x[beside(at)]).collect();
                 let kept_beside: Vec<u8> = (0..n * rows).map(|at| kept[kept_row(at)]).collect();
                 let (mut above_beside, mut y_beside) = (vec![7u8; n * rows], vec![0.0; n * rows]);
-                let inputs = [input(x_beside.as_ptr(), 8), input(kept_beside.as_ptr().cast(), 1)];
-                let outputs = [output(above_beside.as_mut_ptr().cast(), 1), output(y_beside.as_mut_ptr(), 8)];
+                let inputs = [input(x_beside.as_ptr(), 8 * rows), input(kept_beside.as_ptr().cast(), rows)];
+                let outputs = [output(above_beside.as_mut_ptr().cast(), rows), output(y_beside.as_mut_ptr(), 8 * rows)];
                 // SAFETY: as above.
                 unsafe { plan.run_side_by_side(n, rows, &inputs, &[], &outputs) };
                 for at in 0..n * rows {

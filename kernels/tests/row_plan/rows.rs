@@ -144,27 +144,41 @@ pub fn run<T: Tile + ComputedFloat>(
     outputs
 }
 
-/// The outputs for the same rows side by side.
+/// The outputs for the same rows side by side, with gaps between their elements if the plan takes them.
 pub fn run_side_by_side<T: Tile + ComputedFloat>(
     (plan, gives): (&RowPlan, &[bool]),
     (n, rows): (usize, usize),
     inputs: &[Operand<T>],
     uniforms: &[Operand<T>],
 ) -> Vec<Vec<T>> {
-    let beside =
-        |x: &Operand<T>| -> Vec<T> { (0..n * rows).map(|at| x.values[at % rows * x.step + at / rows]).collect() };
+    let (gap, unchanged) = (if plan.takes_steps() { n % 3 } else { 0 }, lit(7.5));
+    let width = rows + gap;
+    let beside = |x: &Operand<T>| -> Vec<T> {
+        (0..n * width).map(|at| x.values.get(at % width * x.step + at / width).copied().unwrap_or(unchanged)).collect()
+    };
     let inputs: Vec<Vec<T>> = inputs.iter().map(beside).collect();
     let mut outputs: Vec<Vec<T>> =
-        gives.iter().map(|gives| vec![lit(7.5); if *gives { n } else { 1 } * rows]).collect();
+        gives.iter().map(|gives| vec![unchanged; if *gives { n * width } else { rows }]).collect();
     let size = size_of::<T>() as isize;
-    let places: Vec<_> =
-        outputs.iter_mut().map(|y| Rows { data: y.as_mut_ptr(), step: size, is_large: false }).collect();
-    let inputs: Vec<_> = inputs.iter().map(|x| Rows { data: x.as_ptr(), step: size, is_large: false }).collect();
+    let step = width as isize * size;
+    let places: Vec<_> = outputs
+        .iter_mut()
+        .zip(gives)
+        .map(|(y, gives)| Rows { data: y.as_mut_ptr(), step: if *gives { step } else { size }, is_large: false })
+        .collect();
+    let inputs: Vec<_> = inputs.iter().map(|x| Rows { data: x.as_ptr(), step, is_large: false }).collect();
     let uniforms: Vec<_> = uniforms.iter().map(Operand::rows).collect();
     // SAFETY: all operands have these rows.
     unsafe { plan.run_side_by_side::<T>(n, rows, &inputs, &uniforms, &places) };
-    let in_rows = |y: &Vec<T>| (0..y.len()).map(|at| y[at % (y.len() / rows) * rows + at / (y.len() / rows)]).collect();
-    outputs.iter().map(in_rows).collect()
+    let in_rows = |(y, gives): (&Vec<T>, &bool)| -> Vec<T> {
+        if !gives {
+            return y.clone();
+        }
+        let gaps = || y.chunks(width).flat_map(|position| &position[rows..]);
+        assert!(gaps().all(|gap| *gap == unchanged), "an element in a gap has changed");
+        (0..rows).flat_map(|row| (0..n).map(move |at| y[at * width + row])).collect()
+    };
+    outputs.iter().zip(gives).map(in_rows).collect()
 }
 
 pub fn is_close(a: f64, b: f64) -> bool {

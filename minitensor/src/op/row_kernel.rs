@@ -172,9 +172,13 @@ impl RowKernel {
         stored: Option<&RowPlan>,
     ) -> Result<()> {
         let ProgramArguments { inputs, numbers, positions, floats } = &self.arguments;
-        let row = inputs.iter().find_map(|i| args[*i].shape.first().zip(args[*i].strides.first()));
-        let (n, stride) = row.map_or((0, 1), |(n, stride)| (*n, *stride));
-        let is_side_by_side = stride != 1 && n > 1;
+        let n = inputs.iter().find_map(|i| args[*i].shape.first()).copied().unwrap_or(0);
+        let is_side_by_side = n > 1 && inputs.iter().any(|i| args[*i].strides.first().is_some_and(|s| *s != 1));
+        // From one row to the next or, if rows are side by side, from one element of a row to the next.
+        let step_of = |arg: &CellArg<'_>| match arg.strides.first() {
+            Some(stride) if is_side_by_side => arg.step * stride,
+            _ => arg.step,
+        };
         if self.has_positions {
             check_positions::<T>(n, None)?;
         }
@@ -187,7 +191,7 @@ impl RowKernel {
         let nothing = T::ZERO;
         let input = |i: &usize| match args[*i].data.cast_const().cast::<T>() {
             data if data.is_null() => Rows { data: &raw const nothing, step: 0, is_large: false },
-            data => Rows { data, step: args[*i].step, is_large: false },
+            data => Rows { data, step: step_of(&args[*i]), is_large: false },
         };
         let inputs: SmallVec<[Rows<*const T>; 4]> = inputs.iter().map(input).collect();
         let mut uniforms: SmallVec<[Rows<*const T>; 4]> = numbers.iter().map(input).collect();
@@ -242,7 +246,8 @@ impl RowKernel {
                         Rows { data: buffer[k * room..].as_mut_ptr(), step, is_large: false }
                     }
                     false => {
-                        let all = Rows { data: all[*k].data.cast(), step: all[*k].step, is_large: all[*k].is_large };
+                        let all =
+                            Rows { data: all[*k].data.cast(), step: step_of(&all[*k]), is_large: all[*k].is_large };
                         Rows { data: all.row(start), ..all }
                     }
                 });
@@ -269,6 +274,11 @@ impl RowKernel {
     /// Whether the program is machine code at a dtype if the rows are side by side.
     pub fn has_machine_code(&self, dtype: DType) -> bool {
         of_plan!(self, dtype, has_machine_code())
+    }
+
+    /// Whether rows that are side by side are read where they are, in large pieces.
+    pub fn takes_steps(&self) -> bool {
+        self.plan.takes_steps() && !self.plan.keeps_elements()
     }
 
     /// Whether the program scans rows.

@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::row_kernel::RowKernel;
 use crate::op::variants::Variants;
-use crate::op::{CellKernel, Core, DTypeRule, Kernel, Kernels};
+use crate::op::{CellKernel, Core, DTypeRule, Kernel, Kernels, OpDef};
 use crate::tensor::{DeviceKind, Shape};
 
 /// The fewest rows that are computed side by side.
@@ -98,7 +98,7 @@ impl<'a> Traits<'_, 'a> {
 
     /// Whether each result is one number for a row, and rows are read where they are.
     fn is_reduction(&self) -> bool {
-        self.call.op.outputs.iter().all(|output| output.core == Core::Scalar) && !self.given().any(|o| o.packed)
+        gives_numbers(self.call.op) && !self.given().any(|o| o.packed)
     }
 
     fn are_short(&self) -> bool {
@@ -222,7 +222,9 @@ impl Choice<'_> {
             });
         }
         if self.is_side_by_side || self.is_of_columns {
-            operands.iter_mut().flatten().for_each(CellOperand::put_beside);
+            // Reading rows where they are, more than once, takes less time than packing them; writing rows so takes more.
+            let in_place = gives_numbers(call.op) && self.rows().is_some_and(RowKernel::takes_steps);
+            operands.iter_mut().flatten().for_each(|operand| operand.put_beside(in_place));
         }
         if self.is_of_columns {
             let numbers = operands.iter_mut().flatten().filter(|o| o.sizes.is_empty() && o.step() != 1);
@@ -231,6 +233,11 @@ impl Choice<'_> {
         let rows = self.rows().filter(|_| self.takes_half_rows);
         self.stored = rows.and_then(|rows| in_place(rows, operands));
     }
+}
+
+/// Whether each result is one number for a row.
+fn gives_numbers(op: &OpDef) -> bool {
+    op.outputs.iter().all(|output| output.core == Core::Scalar)
 }
 
 /// The plan that reads and writes rows of half floats as they are in memory, if it is machine code. Such rows are not packed then.

@@ -8,6 +8,9 @@ use crate::dtype::DType;
 use crate::op::Core;
 use crate::tensor::{Shape, Strides, Tensor, copy_elements};
 
+/// The fewest elements of a row that is read where it is, side by side with others. Short rows are in the cache once they are packed.
+const FEWEST_IN_PLACE: usize = 128;
+
 /// An argument of all cells.
 pub struct CellOperand {
     pub data: *mut u8,
@@ -20,13 +23,13 @@ pub struct CellOperand {
     pub core_shape: Shape,
     pub core_strides: Strides,
     /// The layout of the core for the kernel.
-    pub sizes: SmallVec<[usize; 4]>,
-    pub strides: SmallVec<[isize; 4]>,
+    pub sizes: Shape,
+    pub strides: Strides,
     /// Whether cells are packed into a buffer.
     pub packed: bool,
     /// Whether it is an input that the op changes. The body may read the input while it writes the output, so the output is packed.
     pub is_changed: bool,
-    /// Whether the buffer has the first elements of all its cells, then the second ones.
+    /// Whether the buffer or memory has the first elements of all its cells, then the second ones.
     pub beside: bool,
     /// Whether the body reads it: inputs, and outputs that all cells share.
     pub is_read: bool,
@@ -49,15 +52,19 @@ impl CellOperand {
         is_output: bool,
     ) -> CellOperand {
         let has_axes = shapes.axes.as_ref().filter(|_| batched);
-        let ((shape, strides), width) = match has_axes {
-            Some(axes) if rank > 0 => (axes.layout(t), axes.width()),
-            Some(axes) if is_output => (axes.output_layout(t), 0),
-            _ => ((t.shape().clone(), t.strides().into()), rank),
+        let moved = match has_axes {
+            Some(axes) if rank > 0 => Some((axes.layout(t), axes.width())),
+            Some(axes) if is_output => Some((axes.output_layout(t), 0)),
+            _ => None,
+        };
+        let (shape, strides, width): (&[usize], &[isize], usize) = match &moved {
+            Some(((shape, strides), width)) => (shape, strides, *width),
+            None => (t.shape(), t.strides(), rank),
         };
         let split = shape.len() - width;
         let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shapes.batch.len() - split);
         batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
-        let (core_shape, core_strides): (Shape, Strides) = (shape[split..].into(), strides[split..].into());
+        let (core_shape, core_strides) = (Shape::from(&shape[split..]), Strides::from_slice(&strides[split..]));
         // Several axes as one dimension, or memory of another dtype, needs a buffer.
         let converted = compute != t.dtype();
         let flattened = has_axes.is_some() && rank > 0 && width != 1;
@@ -67,10 +74,8 @@ impl CellOperand {
                 Core::Slice => !core_shape.is_contiguous(&core_strides),
                 Core::View => flattened,
             };
-        let sizes: SmallVec<[usize; 4]> =
-            if flattened { [core_shape.numel()].into_iter().collect() } else { core_shape.iter().copied().collect() };
-        let logical: Shape = sizes.iter().copied().collect();
-        let strides = if packed || flattened { logical.contiguous_strides() } else { core_strides.clone() };
+        let sizes = if flattened { Shape::from([core_shape.numel()]) } else { core_shape.clone() };
+        let strides = if packed || flattened { sizes.contiguous_strides() } else { Strides::from_slice(&core_strides) };
         CellOperand {
             data: t.data_ptr(),
             dtype: t.dtype(),
@@ -79,7 +84,7 @@ impl CellOperand {
             core_shape,
             core_strides,
             sizes,
-            strides: strides.iter().copied().collect(),
+            strides,
             packed,
             is_changed: false,
             beside: false,
@@ -127,17 +132,24 @@ impl CellOperand {
         }
     }
 
-    /// Packs rows side by side.
-    pub fn put_beside(&mut self) {
-        if self.sizes.len() == 1 {
-            (self.packed, self.beside) = (true, true);
+    /// Puts rows side by side in a buffer, unless they may be read `in_place` and are so in memory.
+    pub fn put_beside(&mut self, in_place: bool) {
+        if self.sizes.len() != 1 {
+            return;
+        }
+        let is_row = self.core_strides.len() == 1 && self.sizes[0] >= FEWEST_IN_PLACE && self.core_strides[0] != 1;
+        let is_unchanged = self.dtype == self.compute && !self.is_changed;
+        self.beside = true;
+        self.packed = !(in_place && is_row && is_unchanged && self.step() == 1);
+        if !self.packed {
+            self.strides = Strides::from_slice(&self.core_strides);
         }
     }
 
     /// The operand in a buffer of another dtype.
     pub fn computed_in(self, compute: DType) -> CellOperand {
-        let strides = self.sizes.iter().copied().collect::<Shape>().contiguous_strides();
-        CellOperand { compute, packed: true, strides: strides.iter().copied().collect(), ..self }
+        let strides = self.sizes.contiguous_strides();
+        CellOperand { compute, packed: true, strides, ..self }
     }
 
     /// The size of a core in the compute dtype.

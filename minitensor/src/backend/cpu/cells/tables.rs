@@ -1,9 +1,7 @@
 //! Neighbouring cells as the columns of a table, for kernels that take them together.
 
-use smallvec::SmallVec;
-
 use super::operand::CellOperand;
-use crate::tensor::Shape;
+use crate::tensor::{Shape, Strides};
 
 /// The fewest cells of a table. Fewer are copied, one after the other.
 const FEWEST: usize = 8;
@@ -44,13 +42,10 @@ impl CellOperand {
 
     fn put_columns(&mut self, cells: usize, stride: isize) {
         self.batch.pop();
-        let (mut sizes, mut strides): (SmallVec<[usize; 4]>, SmallVec<[isize; 4]>) =
-            (self.sizes.clone(), SmallVec::new());
-        strides.resize(sizes.len(), stride);
-        sizes.push(cells);
-        strides.push(1);
-        self.core_shape = sizes.iter().copied().collect();
-        self.core_strides = strides.iter().copied().collect();
+        let sizes: Shape = self.sizes.iter().copied().chain([cells]).collect();
+        let mut strides = Strides::from_elem(stride, sizes.len());
+        strides[sizes.len() - 1] = 1;
+        (self.core_shape, self.core_strides) = (sizes.clone(), strides.clone());
         (self.sizes, self.strides, self.packed) = (sizes, strides, false);
     }
 }

@@ -17,6 +17,9 @@ const GROUP: usize = 1024 * 1024;
 /// The number of bytes of rows that are packed side by side.
 pub const BESIDE: usize = 4 * 1024 * 1024;
 
+/// The number of bytes of a piece of memory that is read at full speed.
+const PIECE: usize = 2048;
+
 pub struct Cells<'a> {
     pub operands: &'a [Option<CellOperand>],
     pub batch: &'a Shape,
@@ -67,7 +70,7 @@ impl Cells<'_> {
                         let from = 1 - o.sizes.len().min(1);
                         CellArg { data, step: 0, is_large: false, shape: &tables[i][from..], strides: &beside[from..] }
                     }
-                    Some(o) if o.beside => {
+                    Some(o) if o.packed && o.beside => {
                         let step = o.compute.size() as isize;
                         CellArg {
                             data: buffer.as_mut_ptr().cast(),
@@ -116,14 +119,15 @@ impl Cells<'_> {
     }
 }
 
-/// The number of neighbouring cells that are packed at a time: as many as fit the cache, but whole cache lines of `f32`. `None` if none
-/// are packed.
+/// The number of neighbouring cells that are packed at a time, or are side by side: as many as fit the cache, but whole cache lines of
+/// `f32`. `None` if there are none.
 pub fn group(operands: &[Option<CellOperand>], cells: usize) -> Option<usize> {
     let packed = || operands.iter().flatten().filter(|o| o.packed);
-    if let Some(row) = packed().find(|o| o.beside) {
+    if let Some(row) = operands.iter().flatten().find(|o| o.beside) {
         let bytes = packed().map(CellOperand::core_bytes).sum::<usize>().max(1);
         // Short pieces of memory are slow to read, and so are buffers that do not fit the cache.
-        let most = (2048 / row.sizes[0].max(1)).clamp(64, 2048);
+        let least = if row.packed { 64 } else { PIECE / row.dtype.size() };
+        let most = (2048 / row.sizes[0].max(1)).clamp(least, 2048);
         let count = (BESIDE / bytes).min(cells.div_ceil(num_threads())).clamp(16, most);
         return Some(count.next_multiple_of(16));
     }
