@@ -1,6 +1,5 @@
 //! Creation of tensors.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use minitensor_kernels::{Cast, Const};
@@ -27,19 +26,6 @@ impl Tensor {
     /// A contiguous tensor with unspecified content.
     pub fn empty(shape: impl Into<Shape>, dtype: DType, device: Device) -> Result<Tensor> {
         Tensor::allocate(shape.into(), dtype, |bytes| Buffer::uninit(bytes, device))
-    }
-
-    /// A tensor of the same shape and order of axes in memory, with unspecified content. `None` if this tensor has gaps.
-    pub(crate) fn empty_in_same_order(&self, dtype: DType) -> Result<Option<Tensor>> {
-        let mut order: Vec<usize> = (0..self.ndim()).collect();
-        order.sort_by_key(|axis| Reverse(self.strides()[*axis]));
-        let mut places = vec![0; self.ndim()];
-        order.iter().enumerate().for_each(|(place, axis)| places[*axis] = place as i64);
-        let straight = self.layout().permute(&order.iter().map(|axis| *axis as i64).collect::<Vec<_>>())?;
-        if !straight.is_contiguous() {
-            return Ok(None);
-        }
-        Tensor::empty(straight.shape, dtype, self.device())?.permute_view(&places).map(Some)
     }
 
     /// A tensor of zeros.

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::{CoreShapes, Dims};
 use crate::op::{CellKernel, DTypeRule, Kernel, Kernels, OpDef, Role};
-use crate::tensor::{Device, DeviceKind, Shape, Tensor};
+use crate::tensor::{Device, DeviceKind, Tensor};
 
 pub type Results = SmallVec<[Option<Tensor>; 1]>;
 
@@ -51,30 +51,10 @@ impl<'a> Call<'a> {
             let dtype = self.op.stored_dtype_of(output, self.dtypes, self.attrs)?;
             results.push(match output.role {
                 Role::Mutates(i) => self.inputs[usize::from(i)].filter(|_| wanted.has(k)).map(Tensor::detach),
-                _ => {
-                    let model = self.model(k, shape, wanted).filter(|_| device == Device::Cpu);
-                    match model.map(|t| t.empty_in_same_order(dtype)).transpose()?.flatten() {
-                        Some(result) => Some(result),
-                        None => wanted.output(k, shape, dtype, device)?,
-                    }
-                }
+                _ => wanted.output(k, shape, dtype, device)?,
             });
         }
         Ok(results)
-    }
-
-    /// The input whose order of axes in memory an output takes: it has rows whose elements are far apart, as they are in the gradient
-    /// of an op along another axis than the last.
-    fn model(&self, output: usize, shape: &Shape, wanted: Wanted<'_>) -> Option<&'a Tensor> {
-        let is_row = |dims: &Dims| dims.batch && dims.core.len() == 1;
-        let is_any = self.op.body.program().is_some()
-            && self.shapes.axes.is_none()
-            && is_row(&self.rule.outputs[output])
-            && wanted.has(output)
-            && !wanted.has_places();
-        let mut rows = self.inputs.iter().zip(self.rule.inputs.iter()).filter(|(_, dims)| is_any && is_row(dims));
-        let is_model = |t: &&Tensor| t.shape() == shape && t.strides().last().is_some_and(|s| *s > 1);
-        rows.find_map(|(t, _)| t.filter(is_model))
     }
 
     /// The inputs, then the results. Results that are sums over the cells are absent. `compute` has the dtypes in which the body computes.
