@@ -216,6 +216,44 @@ def test_rows_along_any_axis(shape, dtype):
             )
 
 
+ROWS_WITH_GAPS = {
+    "columns": lambda x: x[:, 3:130],
+    "every other position": lambda x: x[::2],
+    "every other row": lambda x: x[:, ::2],
+    "from the end": lambda x: x[::-1],
+    "transposed": lambda x: x.T,
+    "one for all rows": lambda x: x[:, :1].expand(600, 150),
+    "several batches": lambda x: x.reshape(2, 300, 150)[:, 10:290, 20:80].permute(1, 0, 2),
+}
+
+
+@pytest.mark.parametrize("dtype", [mt.float32, mt.float64, mt.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ROWS_WITH_GAPS)
+@pytest.mark.usefixtures("registered")
+def test_numbers_of_rows_with_gaps(name, dtype):
+    """Rows that are side by side are read where they are, with the bits of contiguous rows."""
+
+    @mt.row_op(shape="(x: [.., n], y: [.., n], w: [n]) -> (out0: [..], out1: [..])")
+    def distances(x, y, w):
+        """Two numbers for each row."""
+        return (w * (x - y).abs()).sum(), (x * y).exp().max()
+
+    random = np.random.default_rng(7)
+    x, y = (ROWS_WITH_GAPS[name](mt.Tensor(random.standard_normal((600, 150))).astype(dtype)) for _ in range(2))
+    w = mt.Tensor(random.standard_normal(x.shape[0])).astype(dtype)
+    x, y = mt.ops.moveaxis(x, 0, -1), mt.ops.moveaxis(y, 0, -1)
+    for other in [y, y.contiguous()]:
+        results = [mt.ops.logsumexp(x, -1), mt.var(x, axis=-1), *mt.ops.distances(x, other, w)]
+        straight = x.contiguous()
+        expected = [
+            mt.ops.logsumexp(straight, -1),
+            mt.var(straight, axis=-1),
+            *mt.ops.distances(straight, y.contiguous(), w),
+        ]
+        for result, one in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(result.astype(mt.float64)), np.asarray(one.astype(mt.float64)))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min"])
 @pytest.mark.parametrize("length", [256, 257, 320, 704, 717, 999])
