@@ -229,8 +229,7 @@ impl<T: Tile + Computed> Run<'_, T> {
                     // SAFETY: by contract.
                     unsafe { self.elements(stage, start, count) };
                     for (k, (_, from, _)) in reductions().enumerate() {
-                        let pieces = if self.is_dense(*from) { 1 } else { count };
-                        let piece = count / pieces;
+                        let piece = if self.is_dense(*from) { count } else { 1 };
                         for first in (start..start + count).step_by(piece) {
                             let from = self.place(*from, first).cast::<T>().cast_const();
                             // SAFETY: these elements have been computed.

@@ -277,7 +277,7 @@ impl RowKernel {
     }
 
     /// Whether rows that are side by side are read where they are, in large pieces.
-    pub fn takes_steps(&self) -> bool {
+    pub fn reads_in_place(&self) -> bool {
         self.plan.takes_steps() && !self.plan.keeps_elements()
     }
 

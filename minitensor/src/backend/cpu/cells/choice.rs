@@ -223,8 +223,8 @@ impl Choice<'_> {
         }
         if self.is_side_by_side || self.is_of_columns {
             // Reading rows where they are, more than once, takes less time than packing them; writing rows so takes more.
-            let in_place = gives_numbers(call.op) && self.rows().is_some_and(RowKernel::takes_steps);
-            operands.iter_mut().flatten().for_each(|operand| operand.put_beside(in_place));
+            let reads_in_place = gives_numbers(call.op) && self.rows().is_some_and(RowKernel::reads_in_place);
+            operands.iter_mut().flatten().for_each(|operand| operand.put_beside(reads_in_place));
         }
         if self.is_of_columns {
             let numbers = operands.iter_mut().flatten().filter(|o| o.sizes.is_empty() && o.step() != 1);
