@@ -55,10 +55,29 @@ def test_dtypes(dtype):
     torch.testing.assert_close(y.double(), exact, rtol=2 * torch.finfo(dtype).eps, atol=1e-7)
 
 
-def test_conjugate_and_negative_views():
-    z = torch.tensor([1 + 2j, 3 - 1j])
-    torch.testing.assert_close(mtt.add(z.conj(), z.conj()), 2 * z.conj())
-    torch.testing.assert_close(mtt.exp(z.conj().imag), z.conj().imag.exp())
+@pytest.mark.parametrize("add", [mtt.add, mt.ops.add, torch.ops.minitensor.add])
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    "lazy",
+    [
+        lambda z: z.conj(),
+        lambda z: z.conj().imag,
+        lambda z: torch._neg_view(z.real),
+        lambda z: torch._neg_view(z[:1].imag),
+        lambda z: torch._efficientzerotensor(3),
+    ],
+)
+def test_tensors_whose_memory_lacks_their_values(add, requires_grad, lazy):
+    z = torch.tensor([1 + 2j, 3 - 1j, -5j], requires_grad=requires_grad)
+    y = torch.tensor([1.0, -2.0, 4.0], requires_grad=requires_grad)
+    found, expected = add(y, lazy(z)), torch.add(y, lazy(z))
+    torch.testing.assert_close(found, expected)
+    if requires_grad:
+        of = [y] if lazy(z).grad_fn is None else [y, z]
+        cotangent = torch.ones(3) * (1j if expected.is_complex() else 1)
+        torch.testing.assert_close(
+            torch.autograd.grad(found, of, cotangent), torch.autograd.grad(expected, of, cotangent)
+        )
 
 
 def test_double_backward_and_gradcheck():

@@ -1,14 +1,18 @@
 //! Gradients of calls that another framework has recorded.
 
+use std::sync::Arc;
+
 use minitensor::op::{functional_gradient, results_read};
 use minitensor::{Attr, Error, OpDef, OpRef, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use super::dispatcher::{Dispatcher, Tensors};
 use super::infer::attributes;
 use super::library::{Library, separate};
 use crate::error::Result;
-use crate::ops::lookup;
+use crate::ops::function::Function;
+use crate::ops::{lookup, module};
 use crate::runtime::call;
 use crate::tensor::interchange::copy::Copy;
 
@@ -28,17 +32,18 @@ fn _gradient<'py>(
     let attrs = attributes(&op, attrs)?;
     let mut library = None;
     let mut tensor = |array: Bound<'py, PyAny>| tensor(&op, &array, &mut library);
-    let tensors = arrays.iter().map(&mut tensor).collect::<Result<Vec<_>>>()?;
-    let kept = results.iter().map(tensor).collect::<Result<Vec<_>>>()?;
+    let tensors = arrays.iter().map(&mut tensor).collect::<Result<Tensors>>()?;
+    let kept = results.iter().map(tensor).collect::<Result<Tensors>>()?;
     let known = if kept.is_empty() { kept } else { known(&results_read(&op), kept) };
     let wrt: Vec<&[bool]> = wrt.iter().map(Vec::as_slice).collect();
-    gradients(py, &op, &attrs, &wrt, tensors, known, library)
+    // Without arrays there is no gradient.
+    gradients(py, &op, &attrs, &wrt, tensors, known, library.unwrap_or(Library::NumPy))
 }
 
-/// The first-order gradients of the calls of one op, on arrays that belong to one library.
+/// The first-order gradients of the calls of one op on tensors of PyTorch, without PyTorch's dispatcher.
 #[pyclass(frozen, module = "minitensor._minitensor")]
 struct _DirectGradient {
-    op: OpRef,
+    function: Arc<Function>,
     reads: Vec<bool>,
 }
 
@@ -47,11 +52,12 @@ impl _DirectGradient {
     #[new]
     fn new(py: Python<'_>, name: &str) -> Result<Self> {
         let op = lookup::find(py, name)?;
-        Ok(_DirectGradient { reads: results_read(&op), op })
+        Ok(_DirectGradient { reads: results_read(&op), function: module::function(py, &op)? })
     }
 
     /// The gradients of the last arguments of a call, which are its inputs; `None` for those that `needs` does not select, and
-    /// for those without derivatives. `saved` has the results of the call that its gradient reads, then the inputs.
+    /// for those without derivatives. `saved` has the results of the call that its gradient reads, then the inputs. The result is
+    /// NotImplemented if the dispatcher or autograd must see the computation, or if the op is not registered any more.
     fn compute<'py>(
         &self,
         py: Python<'py>,
@@ -59,28 +65,33 @@ impl _DirectGradient {
         saved: &Bound<'py, PyTuple>,
         needs: &Bound<'py, PyTuple>,
         attrs: &Bound<'py, PyDict>,
-    ) -> Result<Bound<'py, PyTuple>> {
-        let attrs = attributes(&self.op, attrs)?;
-        let mut library = None;
-        let mut tensor = |array: Bound<'py, PyAny>| tensor(&self.op, &array, &mut library);
-        let count = self.reads.iter().filter(|is_read| **is_read).count();
-        let mut tensors = cotangents.iter().map(&mut tensor).collect::<Result<Vec<_>>>()?;
-        let mut saved = saved.iter().map(tensor).collect::<Result<Vec<_>>>()?;
-        let inputs = saved.split_off(count);
+    ) -> Result<Bound<'py, PyAny>> {
+        let op = &self.function.op;
+        let not_implemented = || Ok(py.NotImplemented().into_bound(py));
+        let Some(dispatcher) = Dispatcher::unobserving(py)? else { return not_implemented() };
+        if !self.function.is_live() || dispatcher.is_grad_enabled(py)? {
+            return not_implemented();
+        }
+        let tensors = |tuple: &Bound<'py, PyTuple>| dispatcher.tensors(tuple.iter_borrowed().map(Some));
+        let (Some(mut tensors), Some(mut saved)) = (tensors(cotangents)?, tensors(saved)?) else {
+            return not_implemented();
+        };
+        let inputs: Tensors = saved.drain(self.reads.iter().filter(|is_read| **is_read).count()..).collect();
         let first = needs.len() - inputs.len();
         let is_wanted = |(k, t): (usize, &Option<Tensor>)| -> Result<bool> {
             let is_differentiable = t.as_ref().is_some_and(|t| t.dtype().is_differentiable());
             Ok(is_differentiable && needs.get_item(first + k)?.is_truthy()?)
         };
         let wrt = inputs.iter().enumerate().map(is_wanted).collect::<Result<Vec<_>>>()?;
-        if !wrt.contains(&true) {
-            return Ok(PyTuple::new(py, needs.iter().map(|_| None::<Bound<'py, PyAny>>))?);
-        }
         tensors.extend(inputs);
-        let known = known(&self.reads, saved);
-        let mut found = gradients(py, &self.op, &attrs, &[&wrt], tensors, known, library)?.into_iter();
+        let mut found = Vec::new();
+        if wrt.contains(&true) {
+            let known = known(&self.reads, saved);
+            found = gradients(py, op, &attributes(op, attrs)?, &[&wrt], tensors, known, dispatcher.library)?;
+        }
+        let mut found = found.into_iter();
         let all = (0..needs.len()).map(|k| if k >= first && wrt[k - first] { found.next() } else { None });
-        Ok(PyTuple::new(py, all.collect::<Vec<_>>())?)
+        Ok(PyTuple::new(py, all.collect::<Vec<_>>())?.into_any())
     }
 }
 
@@ -98,7 +109,7 @@ fn tensor(op: &OpDef, array: &Bound<'_, PyAny>, library: &mut Option<Library>) -
 }
 
 /// A place for each result of a call, with those that its gradient reads.
-fn known(reads: &[bool], kept: Vec<Option<Tensor>>) -> Vec<Option<Tensor>> {
+fn known(reads: &[bool], kept: Tensors) -> Tensors {
     let mut kept = kept.into_iter();
     reads.iter().map(|is_read| if *is_read { kept.next().flatten() } else { None }).collect()
 }
@@ -108,16 +119,13 @@ fn gradients<'py>(
     op: &OpRef,
     attrs: &[Attr],
     wrt: &[&[bool]],
-    tensors: Vec<Option<Tensor>>,
-    known: Vec<Option<Tensor>>,
-    library: Option<Library>,
+    tensors: Tensors,
+    known: Tensors,
+    library: Library,
 ) -> Result<Vec<Bound<'py, PyAny>>> {
-    // Without arrays there is no gradient.
-    let library = library.unwrap_or(Library::NumPy);
     let _entered = library.enter(py, tensors.iter().flatten())?;
     let mut gradients = call::pass(py, &op.name, || functional_gradient(op, attrs, wrt, &tensors, &known))?;
-    let inputs: Vec<Tensor> = tensors.into_iter().chain(known).flatten().collect();
-    separate(&inputs, &mut gradients)?;
+    separate(tensors.iter().chain(&known).flatten(), &mut gradients)?;
     gradients.into_iter().map(|t| library.array(py, t)).collect()
 }
 

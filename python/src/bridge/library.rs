@@ -137,10 +137,11 @@ pub struct Entered {
 }
 
 /// Copies the results that share memory with an input or with each other: other libraries do not know that they do.
-pub fn separate(inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
+pub fn separate<'a>(inputs: impl Iterator<Item = &'a Tensor> + Clone, outputs: &mut [Tensor]) -> Result<()> {
     for k in 0..outputs.len() {
         let (before, rest) = outputs.split_at_mut(k);
-        if inputs.iter().chain(&*before).any(|other| other.shares_storage(&rest[0])) {
+        let is_shared = |other: &Tensor| other.shares_storage(&rest[0]);
+        if inputs.clone().any(is_shared) || before.iter().any(is_shared) {
             rest[0] = rest[0].copied()?;
         }
     }

@@ -3,6 +3,7 @@
 mod call;
 pub mod class;
 mod definition;
+pub mod dispatcher;
 mod encoded;
 mod gradient;
 pub mod infer;
@@ -20,6 +21,7 @@ use crate::error::Result;
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     call::install(m)?;
     definition::install(m)?;
+    dispatcher::install(m)?;
     encoded::install(m)?;
     gradient::install(m)?;
     infer::install(m)?;

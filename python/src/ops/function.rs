@@ -18,6 +18,7 @@ use super::attr;
 use super::binding::{Binding, Slots, argument};
 use super::returns::Returns;
 use super::tensor_arg::{self, TensorArg, TensorArgs, arguments};
+use super::undispatched::Undispatched;
 use crate::bridge::library::{self, Entered, Library};
 use crate::error::Result;
 use crate::runtime::call;
@@ -26,13 +27,13 @@ use crate::tensor::interchange::ndarray::Api;
 use crate::tensor::interchange::number::{self, Number};
 
 /// Ops with at most this number of tensors have a fast path.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 
 /// An op that Python can call.
 pub struct Function {
     pub op: OpRef,
     binding: Binding,
-    returns: Returns,
+    pub(super) returns: Returns,
     /// The number of tensors that form a complete call, if it is small.
     plain: Option<usize>,
     /// The attributes of such a call.
@@ -60,10 +61,16 @@ impl Function {
         self.is_live.store(false, Ordering::Relaxed);
     }
 
+    /// False if the op has been unregistered at any time.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.is_live.load(Ordering::Relaxed)
+    }
+
     /// An error if the op isn't registered.
     #[inline]
     fn check_live(&self) -> Result<()> {
-        if self.is_live.load(Ordering::Relaxed) { Ok(()) } else { self.check_registered() }
+        if self.is_live() { Ok(()) } else { self.check_registered() }
     }
 
     /// Returns an error that explains why the op isn't registered.
@@ -129,6 +136,30 @@ impl Function {
         let run = |slots: &Slots| match Arrays::among(py, &self.op, slots)? {
             Some(arrays) => self.run_arrays(py, slots, &arrays),
             None => self.run_tensors(py, slots),
+        };
+        // SAFETY: the caller's contract.
+        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
+    }
+
+    /// Calls the op on tensors of PyTorch without PyTorch's dispatcher. The result is None if autograd must record the call, and
+    /// NotImplemented if the dispatcher must see it.
+    ///
+    /// # Safety
+    /// As [`Function::call`].
+    pub unsafe fn call_undispatched<'py>(
+        &self,
+        py: Python<'py>,
+        args: *const *mut ffi::PyObject,
+        n: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.check_live()?;
+        let run = |slots: &Slots| {
+            Ok(match self.run_undispatched(py, slots)? {
+                Undispatched::Computed(result) => result,
+                Undispatched::Recorded => py.None().into_bound(py),
+                Undispatched::Dispatched => py.NotImplemented().into_bound(py),
+            })
         };
         // SAFETY: the caller's contract.
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
@@ -204,7 +235,7 @@ impl Function {
             *arg = number.map_or_else(|| next.next().map_or(Arg::None, Arg::Tensor), Arg::Number);
         }
         let mut output = [call::call_one(py, &self.op, &few[..n], &self.defaults)?];
-        library::separate(&tensors, &mut output)?;
+        library::separate(tensors.iter(), &mut output)?;
         let [output] = output;
         Library::NumPy.array(py, output).map(Some)
     }
@@ -246,9 +277,10 @@ impl Function {
             return self.returns.wrap(py, outputs, slots, |t| tensor_object(py, t));
         }
         match Arrays::among(py, &self.op, slots)? {
-            Some(Arrays { bridge: Some(call), .. }) => {
-                Ok(call.call1((self.op.name.as_ref(), self.keywords(py, slots)?))?)
-            }
+            Some(Arrays { bridge: Some(call), .. }) => match self.run_undispatched(py, slots)? {
+                Undispatched::Computed(result) => Ok(result),
+                _ => Ok(call.call1((self.op.name.as_ref(), self.keywords(py, slots)?))?),
+            },
             Some(arrays) => self.run_arrays(py, slots, &arrays),
             None => self.run_tensors(py, slots),
         }
@@ -278,7 +310,7 @@ impl Function {
         let args = arguments(&mut tensors)?;
         let mut outputs = call::call(py, &self.op, &args, || dispatch(&self.op, &args, &attrs))?;
         if !owned.is_empty() {
-            library::separate(&owned, outputs.as_mut_slice())?;
+            library::separate(owned.iter(), outputs.as_mut_slice())?;
         }
         Ok((outputs, entered))
     }
@@ -358,7 +390,7 @@ impl Function {
     }
 
     #[inline]
-    fn attrs(&self, py: Python<'_>, slots: &Slots) -> Result<SmallVec<[Attr; 4]>> {
+    pub(super) fn attrs(&self, py: Python<'_>, slots: &Slots) -> Result<SmallVec<[Attr; 4]>> {
         let mut attrs = smallvec![Attr::None; self.op.attrs.len()];
         for (parameter, index) in self.binding.attr_order.iter().enumerate() {
             attrs[*index] = match argument(py, slots, self.op.inputs.len() + parameter) {

@@ -24,6 +24,15 @@ pub fn of_arrays<'py>(function: Arc<Function>, module: &Bound<'py, PyModule>, na
     with_call(function, module, name, call_array_function)
 }
 
+/// The Python function object that computes on tensors of PyTorch without PyTorch's dispatcher.
+pub fn of_undispatched<'py>(
+    function: Arc<Function>,
+    module: &Bound<'py, PyModule>,
+    name: &str,
+) -> Result<Bound<'py, PyAny>> {
+    with_call(function, module, name, call_undispatched_function)
+}
+
 /// The Python function object that returns its arguments by name, instead of calling the op.
 pub fn of_binding<'py>(
     function: Arc<Function>,
@@ -80,6 +89,7 @@ macro_rules! entry {
 }
 entry!(call_function, call);
 entry!(call_array_function, call_arrays);
+entry!(call_undispatched_function, call_undispatched);
 entry!(call_binding, bind);
 
 /// The state of a function object.

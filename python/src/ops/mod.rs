@@ -10,7 +10,7 @@ mod by_name;
 pub mod custom_op;
 mod describe;
 mod docstring;
-mod function;
+pub mod function;
 pub mod function_object;
 mod getattr;
 pub mod lookup;
@@ -25,6 +25,7 @@ mod python_op;
 mod returns;
 mod tensor_arg;
 mod ufunc;
+mod undispatched;
 
 use pyo3::prelude::*;
 

@@ -24,11 +24,13 @@ except ImportError as error:
     ) from error
 
 from .. import ops as _our_ops
+from . import plain as _plain
 from . import threads as _threads
 from .registration import call, decompositions, register, register_sharding
 
 __all__ = ["call", "decompositions", "register", "register_sharding"]
 
+_plain.make_known()
 _threads.share()
 register()
 

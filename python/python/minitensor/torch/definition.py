@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -66,7 +67,7 @@ class Definition(_definitions.Definition):
         end = next((k for k in range(first, len(args)) if not isinstance(args[k], torch.Tensor)), len(args))
         return (*args[:first], args[first:end], *args[end:])
 
-    def nested(self, tensors: list[Any]) -> list[Any]:
+    def nested(self, tensors: Sequence[Any]) -> Sequence[Any]:
         """The tensor arguments of a call, given all of its tensors one by one."""
         first = len(self.inputs) - 1
         return [*tensors[:first], tensors[first:]] if self.is_variadic else tensors

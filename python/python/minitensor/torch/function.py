@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from .._minitensor import _result_class
-from .definition import Definition, in_schema, literal
-from .plain import are_plain, is_observed, need_gradient
+from .definition import Definition, literal
 from .recording import recorded_directly
 
 if TYPE_CHECKING:
     from .op import Op
 
 _is_compiling = torch.compiler.is_compiling
+#: Whether `torch.compile` reads the call. Other compilers observe it.
+_is_traced = torch.compiler.is_dynamo_compiling
 #: PyTorch before 2.9 compiles neither a union of types nor `next` with a default.
 NUMBERS = (bool, int, float, complex)
 _MISSING = inspect.Parameter.empty
@@ -28,7 +29,7 @@ def make_function(op: Op) -> Callable[..., Any]:
 
     Plain tensors go to the kernel directly. Everything else goes through PyTorch's dispatcher.
     """
-    definition, direct = op.definition, op.direct
+    definition, direct, undispatched = op.definition, op.direct, op.undispatched
     inputs, count = definition.inputs, len(definition.inputs)
     needs_attributes = any(a.required for a in definition.attrs)
     defaults = definition.attributes(definition.all_arguments(()))
@@ -46,20 +47,17 @@ def make_function(op: Op) -> Callable[..., Any]:
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if is_simple and not is_observed():
-            if len(args) < count:
-                args, kwargs = bind(args, kwargs), {}
-            tensors = args[:count]
-            if are_plain(tensors):
-                if not need_gradient(tensors):
-                    return direct(*args, **kwargs)
-                if recorded is not None:
-                    attributes = defaults
-                    if kwargs or len(args) > count or needs_attributes:
-                        args = bind(args, kwargs)
-                        attributes = definition.attributes(args)
-                    found = recorded(attributes, *args[:count])
-                    return found if named is None else named(*found)
+        if is_simple and not _is_traced():
+            found = undispatched(*args, **kwargs)
+            if found is None and recorded is not None:
+                attributes = defaults
+                if kwargs or len(args) != count or needs_attributes:
+                    args = bind(args, kwargs)
+                    attributes = definition.attributes(args)
+                found = recorded(attributes, *args[:count])
+                return found if named is None else named(*found)
+            if found is not None and found is not NotImplemented:
+                return found
         found = dispatch(bind(args, kwargs))
         return found if named is None else named(*found)
 
@@ -91,8 +89,7 @@ def make_function(op: Op) -> Callable[..., Any]:
             from .registration import register_sharding
 
             register_sharding()
-        attributes = [in_schema(attr, value) for attr, value in zip(definition.attrs, args[count:], strict=True)]
-        result = op.op(*definition.nested(tensors), *attributes)
+        result = op.dispatch(tensors, args[count:])
         return result if returns_input is None else args[returns_input]
 
     *namespaces, last = definition.name.split("::")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._minitensor import _array_function, _gradient, _has_cuda, _op_identity
+from .._minitensor import _array_function, _gradient, _has_cuda, _op_identity, _undispatched_function
 from . import batching, decomposition, shapes
 from .definition import Definition, given, in_schema
 from .function import make_function
@@ -24,7 +24,7 @@ from .recording import (
 from .selection import Selection, Tensors
 
 #: The dispatch keys of devices and layouts that have no kernels of minitensor.
-_ELSEWHERE = ("MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU")
+_ELSEWHERE = ("MPS", "XPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU", "QuantizedCPU")
 
 
 class Op:
@@ -39,6 +39,7 @@ class Op:
         self.identity = _op_identity(full_name)
         self.name = name.replace("::", "__")
         self.direct = _array_function(full_name)
+        self.undispatched = _undispatched_function(full_name)
         self.library = torch.library.Library(namespace, "FRAGMENT")
         self.recorded = recorded(self)
         #: The ops in PyTorch that have decompositions, and these.
@@ -110,6 +111,11 @@ class Op:
 
     # The op.
 
+    def dispatch(self, tensors: Sequence[Any], attributes: Sequence[Any]) -> Any:
+        """A call through PyTorch's dispatcher, with all arguments."""
+        values = [in_schema(a, value) for a, value in zip(self.definition.attrs, attributes, strict=True)]
+        return self.op(*self.definition.nested(tensors), *values)
+
     def _kernel(self, *args: Any) -> Any:
         definition = self.definition
         args = definition.all_arguments(args)
@@ -142,6 +148,12 @@ class Op:
     def _compute_elsewhere(self, decomposition: Callable[..., Any], *args: Any) -> Any:
         """The kernel of other devices and layouts: the decomposition, if there is one for the call."""
         tensors = [t for arg in args for t in (arg if isinstance(arg, list) else [arg]) if isinstance(t, torch.Tensor)]
+        quantized = next((t.dtype for t in tensors if t.is_quantized), None)
+        if quantized is not None:
+            raise NotImplementedError(
+                f"op '{self.definition.name}' takes no quantized tensors, got {quantized}; convert them with "
+                ".dequantize()"
+            )
         if self.definition.has_program and all(t.layout is torch.strided for t in tensors):
             found = decomposition(*args)
             if found is not NotImplemented:

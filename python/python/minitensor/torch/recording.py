@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from .._minitensor import _DirectGradient
-from .plain import are_plain, is_observed, need_gradient
+from .plain import need_gradient
 
 if TYPE_CHECKING:
     from .op import Op
@@ -104,33 +104,34 @@ def recorded(op: Op) -> Callable[..., Any]:
 def recorded_directly(op: Op) -> Callable[..., Any]:
     """Returns a function that autograd records, of the attributes of an unobserved call, and its plain tensors.
 
-    Kernels are called without PyTorch's dispatcher. So is the gradient, unless it is recorded or observed.
+    For plain tensors, the kernel is called without PyTorch's dispatcher. So is that of the gradient, unless the
+    gradient is recorded or observed.
     """
-    definition, compute = op.definition, op.direct
+    definition, undispatched = op.definition, op.undispatched
     known = sum(definition.results_read)
+    has_attributes = bool(definition.attrs)
     gradient = _DirectGradient(definition.name).compute
 
     class Recorded(_Function):
         @staticmethod
         def forward(ctx: Any, attributes: dict[str, Any], *tensors: Tensor | None) -> Any:
             # With `setup_context`, PyTorch takes 5 µs more.
-            result = compute(*tensors, **attributes)
-            ctx.attributes = attributes
+            result = undispatched(*tensors, **attributes)
+            if result is NotImplemented:
+                result = op.dispatch(tensors, [attributes.get(a.name) for a in definition.attrs])
+            if has_attributes:
+                ctx.attributes = attributes
             ctx.save_for_backward(*definition.read(result), *tensors) if known else ctx.save_for_backward(*tensors)
             ctx.set_materialize_grads(False)
             return result
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            saved, attributes, needs = ctx.saved_tensors, ctx.attributes, ctx.needs_input_grad
-            if (
-                not grad_enabled()
-                and not is_observed()
-                and are_plain(cotangents)
-                and are_plain(saved)
-                and op.is_current()
-            ):
-                return gradient(cotangents, saved, needs, attributes)
+            saved, needs = ctx.saved_tensors, ctx.needs_input_grad
+            attributes = ctx.attributes if has_attributes else {}
+            found = gradient(cotangents, saved, needs, attributes)
+            if found is not NotImplemented:
+                return found
             call = Call((), [attributes.get(a.name) for a in definition.attrs])
             return (None, *op.gradients(call, saved[:known], [*cotangents, *saved[known:]], needs[1:]))
 
