@@ -166,7 +166,14 @@ def find(name: str) -> Op:
 
 def call(name: str, arguments: dict[str, Any]) -> Any:
     """Calls an op, given its arguments by name. `mt.ops.<op>` does so for tensors of PyTorch."""
-    return find(name).function(**arguments)
+    op = find(name)
+    # By position, because a call without keywords needs no binding.
+    tensors = []
+    for given in op.definition.inputs:
+        if given.name not in arguments:
+            break
+        tensors.append(arguments.pop(given.name))
+    return op.function(*tensors, **arguments)
 
 
 _on_change(update)
