@@ -36,6 +36,9 @@ def test_functions_are_pickled_by_name(function):
 
 
 def test_fx_traces_calls():
+    w = torch.ones(3, requires_grad=True)
+    closed = torch.fx.symbolic_trace(lambda x: mtt.multiply(w, x))
+    torch.testing.assert_close(closed(X), X)
     traced = torch.fx.symbolic_trace(lambda x: mtt.gelu(mtt.add(x, 1.0)))
     torch.testing.assert_close(traced(X), torch.nn.functional.gelu(X + 1))
 

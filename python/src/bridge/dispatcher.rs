@@ -23,9 +23,12 @@ struct Functions {
     classes: Vec<Py<PyType>>,
     /// The functions whose results are true if PyTorch must see a call.
     observers: Vec<Py<PyAny>>,
-    /// The variables of the module of forward mode, where `_current_level` is negative outside of this mode.
+    /// The variables of the module of forward mode, where `_current_level` is negative outside of this mode, and that number.
     forward_ad: Py<PyDict>,
+    no_level: Py<PyAny>,
     is_grad_enabled: Py<PyAny>,
+    /// Whether a tensor is a batch within `vmap`.
+    is_batched: Py<PyAny>,
     /// Whether the values of a tensor are the negative or the conjugate of those in its memory.
     is_neg: Py<PyAny>,
     is_conj: Py<PyAny>,
@@ -50,9 +53,10 @@ impl Dispatcher {
                 return Ok(None);
             }
         }
-        let level = dispatcher.functions.forward_ad.bind(py).get_item(intern!(py, "_current_level"))?;
-        let is_forward = level.map_or(Ok(false), |level| level.extract::<i64>().map(|level| level >= 0))?;
-        Ok((!is_forward).then_some(dispatcher))
+        let Functions { forward_ad, no_level, .. } = &dispatcher.functions;
+        let level = forward_ad.bind(py).get_item(intern!(py, "_current_level"))?;
+        let is_outside = level.map_or(Ok(true), |level| Ok::<_, PyErr>(level.is(no_level) || level.lt(0)?))?;
+        Ok(is_outside.then_some(dispatcher))
     }
 
     /// Whether autograd records calls.
@@ -60,19 +64,30 @@ impl Dispatcher {
         Ok(self.functions.is_grad_enabled.bind(py).call0()?.is_truthy()?)
     }
 
-    /// Whether autograd records a call on these objects.
+    /// Whether autograd records a call on these objects; `None` if the dispatcher must see them.
     #[inline]
     pub fn records<'a, 'py: 'a>(
         &self,
         py: Python<'py>,
-        objects: impl Iterator<Item = Borrowed<'a, 'py, PyAny>>,
-    ) -> Result<bool> {
-        for object in objects.filter(|object| self.is_tensor(object)) {
-            if object.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
-                return self.is_grad_enabled(py);
+        objects: impl Iterator<Item = Borrowed<'a, 'py, PyAny>> + Clone,
+    ) -> Result<Option<bool>> {
+        let objects = objects.filter(|object| !object.is_none());
+        let mut requires_grad = false;
+        for object in objects.clone() {
+            if !self.is_tensor(&object) {
+                return Ok(None);
+            }
+            requires_grad = requires_grad || object.getattr(intern!(py, "requires_grad"))?.is_truthy()?;
+        }
+        if !requires_grad || !self.is_grad_enabled(py)? {
+            return Ok(Some(false));
+        }
+        for object in objects {
+            if self.functions.is_batched.bind(py).call1((object,))?.is_truthy()? {
+                return Ok(None);
             }
         }
-        Ok(false)
+        Ok(Some(true))
     }
 
     /// Tensors over the memory of plain tensors on devices of ours, which may be absent; `None` if there are others.

@@ -38,8 +38,10 @@ impl Function {
             return Ok(Undispatched::Dispatched);
         }
         let objects = inputs.map(|i| argument(py, slots, i));
-        if dispatcher.records(py, objects.clone().flatten())? {
-            return Ok(Undispatched::Recorded);
+        match dispatcher.records(py, objects.clone().flatten())? {
+            Some(false) => {}
+            Some(true) => return Ok(Undispatched::Recorded),
+            None => return Ok(Undispatched::Dispatched),
         }
         let Some(tensors) = dispatcher.tensors(objects)? else { return Ok(Undispatched::Dispatched) };
         let attrs = self.attrs(py, slots)?;

@@ -80,8 +80,11 @@ class Definition(_definitions.Definition):
         return [t for t, is_read in zip(tensors, self.results_read, strict=True) if is_read]
 
     def attributes(self, args: tuple[Any, ...]) -> dict[str, Any]:
-        """The attributes of a call with all arguments by position, as minitensor takes them."""
-        return dict(given(self.attrs, args[len(self.inputs) :]))
+        """The attributes of a call with all arguments by position, as minitensor takes them.
+
+        They are copies: the caller may change a list or a tensor before the gradient is computed.
+        """
+        return {name: copied(value) for name, value in given(self.attrs, args[len(self.inputs) :])}
 
     def all_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """All arguments of a call. PyTorch omits trailing ones that equal their defaults."""
@@ -175,6 +178,13 @@ def in_schema(attr: Attribute, value: Any) -> Any:
     if attr.choices and isinstance(value, enum.Enum):
         return value.value
     return value
+
+
+def copied(value: Any) -> Any:
+    """An attribute that nobody changes."""
+    if isinstance(value, torch.Tensor):
+        return value.item() if value.ndim == 0 else value.tolist()
+    return tuple(value) if isinstance(value, list) else value
 
 
 def given(attrs: list[Attribute], values: Any) -> list[tuple[str, Any]]:

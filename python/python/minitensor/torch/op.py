@@ -41,6 +41,7 @@ class Op:
         self.direct = _array_function(full_name)
         self.undispatched = _undispatched_function(full_name)
         self.library = torch.library.Library(namespace, "FRAGMENT")
+        self.is_destroyed = False
         self.recorded = recorded(self)
         #: The ops in PyTorch that have decompositions, and these.
         self.decompositions: dict[Any, Callable[..., Any]] = {}
@@ -77,6 +78,7 @@ class Op:
 
     def destroy(self) -> None:
         """Removes the op from the dispatcher."""
+        self.is_destroyed = True
         self.library._destroy()
 
     def _define(
@@ -113,6 +115,11 @@ class Op:
 
     def dispatch(self, tensors: Sequence[Any], attributes: Sequence[Any]) -> Any:
         """A call through PyTorch's dispatcher, with all arguments."""
+        if self.is_destroyed:
+            raise RuntimeError(
+                f"op '{self.definition.name}' of this function was defined again; get its function from "
+                "minitensor.torch again"
+            )
         values = [in_schema(a, value) for a, value in zip(self.definition.attrs, attributes, strict=True)]
         return self.op(*self.definition.nested(tensors), *values)
 
@@ -131,7 +138,11 @@ class Op:
             return None
         args = definition.all_arguments(args)
         tensors = definition.flat(args)
-        device = next((t.device for t in tensors if t is not None), "cpu")
+        devices = {t.device: None for t in tensors if t is not None}
+        if len(devices) > 1:
+            found = " and ".join(f"'{device}'" for device in devices)
+            raise RuntimeError(f"op '{definition.name}' takes tensors of one device, got {found}; move them with .to()")
+        device = next(iter(devices), "cpu")
         results = [
             torch.empty(shape, dtype=dtype, device=device)
             for shape, dtype in shapes.results(definition, tensors, definition.attributes(args))

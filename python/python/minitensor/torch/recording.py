@@ -109,7 +109,7 @@ def recorded_directly(op: Op) -> Callable[..., Any]:
     """
     definition, undispatched = op.definition, op.undispatched
     known = sum(definition.results_read)
-    has_attributes = bool(definition.attrs)
+    has_attributes, has_several_outputs = bool(definition.attrs), len(definition.outputs) > 1
     gradient = _DirectGradient(definition.name).compute
 
     class Recorded(_Function):
@@ -122,7 +122,8 @@ def recorded_directly(op: Op) -> Callable[..., Any]:
             if has_attributes:
                 ctx.attributes = attributes
             ctx.save_for_backward(*definition.read(result), *tensors) if known else ctx.save_for_backward(*tensors)
-            ctx.set_materialize_grads(False)
+            if has_several_outputs:
+                ctx.set_materialize_grads(False)
             return result
 
         @staticmethod
