@@ -74,14 +74,9 @@ impl Drop for Entered {
 }
 
 /// Whether this process can compute on a CUDA device.
-pub fn has_cuda() -> bool {
-    device(0).is_some()
-}
-
-/// Whether this process can compute on a CUDA device.
 #[pyfunction]
 fn _has_cuda() -> bool {
-    has_cuda()
+    device(0).is_some()
 }
 
 /// The current stream of this thread on a CUDA device. 0 is the legacy default stream.
