@@ -23,9 +23,8 @@ struct Functions {
     classes: Vec<Py<PyType>>,
     /// The functions whose results are true if PyTorch must see a call.
     observers: Vec<Py<PyAny>>,
-    /// The variables of the module of forward mode, where `_current_level` is negative outside of this mode, and that number.
+    /// The variables of the module of forward mode, where `_current_level` is negative outside of this mode.
     forward_ad: Py<PyDict>,
-    no_level: Py<PyAny>,
     is_grad_enabled: Py<PyAny>,
     /// Whether a tensor is a batch within `vmap`.
     is_batched: Py<PyAny>,
@@ -53,10 +52,8 @@ impl Dispatcher {
                 return Ok(None);
             }
         }
-        let Functions { forward_ad, no_level, .. } = &dispatcher.functions;
-        let level = forward_ad.bind(py).get_item(intern!(py, "_current_level"))?;
-        let is_outside = level.map_or(Ok(true), |level| Ok::<_, PyErr>(level.is(no_level) || level.lt(0)?))?;
-        Ok(is_outside.then_some(dispatcher))
+        let level = dispatcher.functions.forward_ad.bind(py).get_item(intern!(py, "_current_level"))?;
+        Ok(level.map_or(Ok(true), |level| level.lt(0))?.then_some(dispatcher))
     }
 
     /// Whether autograd records calls.

@@ -121,65 +121,44 @@ impl Function {
         unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, |slots| self.run(py, slots)) }
     }
 
-    /// Calls the op on arrays of a library. The results are arrays of the same library.
+    /// Binds the arguments of a call of a registered op.
     ///
     /// # Safety
     /// As [`Function::call`].
-    pub unsafe fn call_arrays<'py>(
+    pub unsafe fn with_slots<R>(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         args: *const *mut ffi::PyObject,
         n: usize,
         keywords: *mut ffi::PyObject,
-    ) -> Result<Bound<'py, PyAny>> {
+        then: impl FnOnce(&Slots) -> Result<R>,
+    ) -> Result<R> {
         self.check_live()?;
-        let run = |slots: &Slots| match Arrays::among(py, &self.op, slots)? {
+        // SAFETY: the caller's contract.
+        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, then) }
+    }
+
+    /// Calls the op on arrays of a library. The results are arrays of the same library.
+    pub fn call_arrays<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        match Arrays::among(py, &self.op, slots)? {
             Some(arrays) => self.run_arrays(py, slots, &arrays),
             None => self.run_tensors(py, slots),
-        };
-        // SAFETY: the caller's contract.
-        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
+        }
     }
 
     /// Calls the op on tensors of PyTorch without PyTorch's dispatcher. The result is None if autograd must record the call, and
     /// NotImplemented if the dispatcher must see it.
-    ///
-    /// # Safety
-    /// As [`Function::call`].
-    pub unsafe fn call_undispatched<'py>(
-        &self,
-        py: Python<'py>,
-        args: *const *mut ffi::PyObject,
-        n: usize,
-        keywords: *mut ffi::PyObject,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.check_live()?;
-        let run = |slots: &Slots| {
-            Ok(match self.run_undispatched(py, slots)? {
-                Undispatched::Computed(result) => result,
-                Undispatched::Recorded => py.None().into_bound(py),
-                Undispatched::Dispatched => py.NotImplemented().into_bound(py),
-            })
-        };
-        // SAFETY: the caller's contract.
-        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, run) }
+    pub fn call_undispatched<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        Ok(match self.run_undispatched(py, slots)? {
+            Undispatched::Computed(result) => result,
+            Undispatched::Recorded => py.None().into_bound(py),
+            Undispatched::Dispatched => py.NotImplemented().into_bound(py),
+        })
     }
 
     /// The arguments of a call by name; absent ones are not included.
-    ///
-    /// # Safety
-    /// As [`Function::call`].
-    pub unsafe fn bind<'py>(
-        &self,
-        py: Python<'py>,
-        args: *const *mut ffi::PyObject,
-        n: usize,
-        keywords: *mut ffi::PyObject,
-    ) -> Result<Bound<'py, PyAny>> {
-        self.check_live()?;
-        let bind = |slots: &Slots| Ok(self.keywords(py, slots)?.into_any());
-        // SAFETY: the caller's contract.
-        unsafe { self.binding.with_slots(py, &self.op, args, n, keywords, bind) }
+    pub fn bind<'py>(&self, py: Python<'py>, slots: &Slots) -> Result<Bound<'py, PyAny>> {
+        Ok(self.keywords(py, slots)?.into_any())
     }
 
     /// The fast path for the most common call: positional tensors only.

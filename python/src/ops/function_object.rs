@@ -14,42 +14,39 @@ use super::function::Function;
 use super::method_def::{FastCall, MethodDef, enter};
 use crate::error::Result;
 
+/// What a function object does when it is called.
+#[derive(Clone, Copy)]
+pub enum Call {
+    /// Calls the op.
+    Op,
+    /// Computes on arrays of any library.
+    Arrays,
+    /// Computes on tensors of PyTorch without PyTorch's dispatcher.
+    Undispatched,
+    /// Returns its arguments by name.
+    Binding,
+}
+
+impl Call {
+    fn entry(self) -> FastCall {
+        match self {
+            Call::Op => call_function,
+            Call::Arrays => call_array_function,
+            Call::Undispatched => call_undispatched_function,
+            Call::Binding => call_binding,
+        }
+    }
+}
+
 /// The Python function object, in a module.
-pub fn new<'py>(function: Arc<Function>, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
-    with_call(function, module, name, call_function)
-}
-
-/// The Python function object that computes on arrays of any library.
-pub fn of_arrays<'py>(function: Arc<Function>, module: &Bound<'py, PyModule>, name: &str) -> Result<Bound<'py, PyAny>> {
-    with_call(function, module, name, call_array_function)
-}
-
-/// The Python function object that computes on tensors of PyTorch without PyTorch's dispatcher.
-pub fn of_undispatched<'py>(
+pub fn new<'py>(
     function: Arc<Function>,
     module: &Bound<'py, PyModule>,
     name: &str,
-) -> Result<Bound<'py, PyAny>> {
-    with_call(function, module, name, call_undispatched_function)
-}
-
-/// The Python function object that returns its arguments by name, instead of calling the op.
-pub fn of_binding<'py>(
-    function: Arc<Function>,
-    module: &Bound<'py, PyModule>,
-    name: &str,
-) -> Result<Bound<'py, PyAny>> {
-    with_call(function, module, name, call_binding)
-}
-
-fn with_call<'py>(
-    function: Arc<Function>,
-    module: &Bound<'py, PyModule>,
-    name: &str,
-    call: FastCall,
+    call: Call,
 ) -> Result<Bound<'py, PyAny>> {
     let signature = docstring::text_signature(&function.op, name, "");
-    let definition = MethodDef::new(name, &signature, &function.op, call)?;
+    let definition = MethodDef::new(name, &signature, &function.op, call.entry())?;
     let def = definition.as_ptr();
     let state = new_state(module, State::new(function, definition))?;
     // SAFETY: the state owns the definition, and the function object owns the state; the name is a string.
@@ -69,25 +66,31 @@ pub fn op_of(object: &Bound<'_, PyAny>) -> Option<OpRef> {
     }
 }
 
-/// A C function that Python calls, which calls a method of [`Function`].
+/// A C function that Python calls, which calls the op of `$function` with the arguments of `$call`.
 macro_rules! entry {
-    ($name:ident, $method:ident) => {
+    ($name:ident, |$function:ident, $py:ident, $args:ident, $n:ident, $keywords:ident| $call:expr) => {
         unsafe extern "C" fn $name(
             state: *mut ffi::PyObject,
-            args: *const *mut ffi::PyObject,
+            $args: *const *mut ffi::PyObject,
             n: ffi::Py_ssize_t,
-            keywords: *mut ffi::PyObject,
+            $keywords: *mut ffi::PyObject,
         ) -> *mut ffi::PyObject {
+            let $n = n as usize;
             // SAFETY: `state` is the `__self__` of the function, made by [`new_state`]; Python calls with the interpreter
             // attached and `n` arguments.
             unsafe {
-                let function = function_of(state);
-                enter(&function.op, |py| function.$method(py, args, n as usize, keywords))
+                let $function = function_of(state);
+                enter(&$function.op, |$py| $call)
             }
         }
     };
+    ($name:ident, $method:ident) => {
+        entry!($name, |function, py, args, n, keywords| {
+            function.with_slots(py, args, n, keywords, |slots| function.$method(py, slots))
+        });
+    };
 }
-entry!(call_function, call);
+entry!(call_function, |function, py, args, n, keywords| function.call(py, args, n, keywords));
 entry!(call_array_function, call_arrays);
 entry!(call_undispatched_function, call_undispatched);
 entry!(call_binding, bind);

@@ -13,9 +13,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use super::function::Function;
+use super::function_object::{self, Call};
 use super::getattr::update_getattr;
+use super::lookup;
 use super::namespace::{module, split};
-use super::{function_object, lookup};
 use crate::error::Result;
 use crate::runtime::{fork, gil};
 
@@ -92,7 +93,7 @@ pub fn add<'py>(py: Python<'py>, op: &OpRef) -> Result<Bound<'py, PyAny>> {
         check_name(py, name)?;
     }
     let (namespace, own) = split(&op.name);
-    let object = function_object::new(function(py, op)?, &module(py, namespace)?, own)?;
+    let object = function_object::new(function(py, op)?, &module(py, namespace)?, own, Call::Op)?;
     let package = py.import("minitensor")?.dict();
     for name in op.names() {
         let (namespace, last) = split(name);

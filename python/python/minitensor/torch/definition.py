@@ -80,11 +80,12 @@ class Definition(_definitions.Definition):
         return [t for t, is_read in zip(tensors, self.results_read, strict=True) if is_read]
 
     def attributes(self, args: tuple[Any, ...]) -> dict[str, Any]:
-        """The attributes of a call with all arguments by position, as minitensor takes them.
+        """The attributes of a call with all arguments by position, as minitensor takes them."""
+        return dict(given(self.attrs, args[len(self.inputs) :]))
 
-        They are copies: the caller may change a list or a tensor before the gradient is computed.
-        """
-        return {name: copied(value) for name, value in given(self.attrs, args[len(self.inputs) :])}
+    def by_position(self, attributes: dict[str, Any]) -> list[Any]:
+        """The values of all attributes, None for those that are not given."""
+        return [attributes.get(a.name) for a in self.attrs]
 
     def all_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """All arguments of a call. PyTorch omits trailing ones that equal their defaults."""
@@ -181,7 +182,7 @@ def in_schema(attr: Attribute, value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """An attribute that nobody changes."""
+    """A copy of an attribute: the caller may change a list or a tensor before the gradient is computed."""
     if isinstance(value, torch.Tensor):
         return value.item() if value.ndim == 0 else value.tolist()
     return tuple(value) if isinstance(value, list) else value

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._minitensor import _result_class
-from .definition import Definition, literal
+from .definition import Definition, copied, literal
 from .recording import recorded_directly
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def make_function(op: Op) -> Callable[..., Any]:
                 attributes = defaults
                 if kwargs or len(args) != count or needs_attributes:
                     args = bind(args, kwargs)
-                    attributes = definition.attributes(args)
+                    attributes = {name: copied(value) for name, value in definition.attributes(args).items()}
                 found = recorded(attributes, *args[:count])
                 return found if named is None else named(*found)
             if found is not None and found is not NotImplemented:

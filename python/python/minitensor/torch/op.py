@@ -74,7 +74,7 @@ class Op:
 
     def is_current(self) -> bool:
         """Whether the name still has this definition."""
-        return bool(_op_identity(self.definition.name) == self.identity)
+        return not self.is_destroyed and bool(_op_identity(self.definition.name) == self.identity)
 
     def destroy(self) -> None:
         """Removes the op from the dispatcher."""

@@ -33,7 +33,6 @@ def make_known() -> None:
             "classes": [Tensor, Parameter],
             "observers": _OBSERVERS,
             "forward_ad": vars(forward_ad),
-            "no_level": -1,
             "is_grad_enabled": _grad_enabled,
             "is_batched": torch._C._functorch.is_legacy_batchedtensor,
             "is_neg": Tensor.is_neg,

@@ -118,7 +118,7 @@ def recorded_directly(op: Op) -> Callable[..., Any]:
             # With `setup_context`, PyTorch takes 5 µs more.
             result = undispatched(*tensors, **attributes)
             if result is NotImplemented:
-                result = op.dispatch(tensors, [attributes.get(a.name) for a in definition.attrs])
+                result = op.dispatch(tensors, definition.by_position(attributes))
             if has_attributes:
                 ctx.attributes = attributes
             ctx.save_for_backward(*definition.read(result), *tensors) if known else ctx.save_for_backward(*tensors)
@@ -133,7 +133,7 @@ def recorded_directly(op: Op) -> Callable[..., Any]:
             found = gradient(cotangents, saved, needs, attributes)
             if found is not NotImplemented:
                 return found
-            call = Call((), [attributes.get(a.name) for a in definition.attrs])
+            call = Call((), definition.by_position(attributes))
             return (None, *op.gradients(call, saved[:known], [*cotangents, *saved[known:]], needs[1:]))
 
     Recorded.__name__ = Recorded.__qualname__ = op.name
