@@ -33,7 +33,7 @@ pub use half::{bf16, f16};
 pub use indexing::{nonzero, sort};
 pub use linalg::triangle;
 #[cfg(feature = "engine")]
-pub use linalg::{matmul, matmul_of_pairs, takes_pairs};
+pub use linalg::{Visit, matmul, matmul_in_parts, matmul_of_pairs, takes_pairs};
 pub use map::{Load, Map, Store, map};
 pub use memory::{LARGE, contiguous, copy, copy_plane};
 pub use num_complex::Complex;

@@ -1,6 +1,6 @@
 //! Convolutions compared with nested loops.
 
-use minitensor_kernels::convolution::{Channels, forward, input, weight};
+use minitensor_kernels::convolution::{Channels, forward, forward_in_parts, input, weight};
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::window::{Axis, Windows};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -71,6 +71,29 @@ fn check(random: &mut Lcg, axes: [Axis; 3], c: Channels) {
     assert_eq!(got_x, want_x, "input, {c:?}, {axes:?}");
     weight(&windows, c, &x, &y, &mut got_w).expect("memory");
     assert_eq!(got_w, want_w, "weight, {c:?}, {axes:?}");
+    // Sums of fractions depend on their order.
+    let x: Vec<f32> = (0..x.len()).map(|_| random.unit() as f32).collect();
+    for bias in [Some(&*bias), None] {
+        forward(&windows, c, &x, &w, bias, &mut got_y).expect("memory");
+        let parts = from_parts(&windows, c, &x, &w, bias);
+        let has_parts = c.inputs > 0 && !got_y.is_empty();
+        assert_eq!(parts, has_parts.then(|| got_y.clone()), "in parts, {c:?}, {axes:?}");
+    }
+}
+
+/// The result of a convolution, put together from its parts.
+fn from_parts(windows: &Windows, c: Channels, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> Option<Vec<f32>> {
+    let count = windows.count();
+    let elements = Mutex::new(vec![None; c.samples * c.groups * c.outputs * count]);
+    let is_visited = forward_in_parts(windows, c, x, w, bias, &|[row, column], part| {
+        let mut elements = elements.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((i, j), value) in part.indexed_iter() {
+            let before = elements[(row + i) * count + column + j].replace(*value);
+            assert!(before.is_none(), "element ({}, {}) is in two parts", row + i, column + j);
+        }
+    });
+    let elements = elements.into_inner().unwrap_or_else(PoisonError::into_inner);
+    is_visited.expect("memory").then(|| elements.into_iter().map(|x| x.expect("each is in a part")).collect())
 }
 
 #[test]

@@ -6,7 +6,7 @@ use half::bf16;
 use lcg::Lcg;
 use minitensor_kernels::simd::{Level, set_level};
 use minitensor_kernels::threads::set_num_threads;
-use minitensor_kernels::{Complex, Machine, Num, matmul, matmul_of_pairs};
+use minitensor_kernels::{Complex, Machine, Num, matmul, matmul_in_parts, matmul_of_pairs};
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, ShapeBuilder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,10 +39,11 @@ fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), e
         for layout_b in LAYOUTS {
             for layout_c in LAYOUTS {
                 let (la, lb, lc) = (layout_a(m, k), layout_b(k, n), layout_c(m, n));
+                let (a_view, b_view) = (view(&a, 0, (m, k), la), view(&b, 0, (k, n), lb));
                 let before = matrix(m, n);
                 let mut c = before.clone();
                 let out = ArrayViewMut2::from_shape((m, n).strides((lc.0 as usize, lc.1 as usize)), &mut c);
-                matmul(view(&a, 0, (m, k), la), view(&b, 0, (k, n), lb), out.expect("room for the layout"));
+                matmul(a_view, b_view, out.expect("room for the layout"));
                 let mut want = before;
                 for i in 0..m {
                     for j in 0..n {
@@ -54,6 +55,11 @@ fn check<T: Machine + Num>(random: &mut Lcg, (m, n, k): (usize, usize, usize), e
                     }
                 }
                 assert!(c == want, "{m}×{k} by {k}×{n}, strides {la:?} {lb:?} {lc:?}");
+                if lc == (n as isize, 1)
+                    && let Some(parts) = from_parts(a_view, b_view)
+                {
+                    assert!(c[..m * n] == parts, "{m}×{k} by {k}×{n} in parts, strides {la:?} {lb:?}");
+                }
             }
         }
     }
@@ -117,7 +123,23 @@ fn products_of_floats_are_right_at_every_level_and_at_the_edges_of_tiles_and_blo
     }
 }
 
-/// The product of matrices with given strides; the first elements are far from both ends of the buffers.
+/// The product, put together from its parts. `None` if it is computed as a whole.
+fn from_parts<T: Machine + Num>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>) -> Option<Vec<T>> {
+    let n = b.ncols();
+    let elements = Mutex::new(vec![None; a.nrows() * n]);
+    let is_visited = matmul_in_parts(a, b, &|[row, column], part| {
+        let mut elements = elements.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((i, j), x) in part.indexed_iter() {
+            let before = elements[(row + i) * n + column + j].replace(*x);
+            assert!(before.is_none(), "element ({}, {}) is in two parts", row + i, column + j);
+        }
+    });
+    let elements = elements.into_inner().unwrap_or_else(PoisonError::into_inner);
+    is_visited.then(|| elements.into_iter().map(|x| x.expect("each element is in a part")).collect())
+}
+
+/// The product of matrices with given strides; the first elements are far from both ends of the buffers. Its parts have the same
+/// elements.
 fn product<T: Machine + Num>(
     (m, n, k): (usize, usize, usize),
     (a, la): (&[T], (isize, isize)),
@@ -125,7 +147,12 @@ fn product<T: Machine + Num>(
 ) -> Vec<T> {
     let mut c = vec![T::zero(); m * n];
     let out = ArrayViewMut2::from_shape((m, n), &mut c).expect("as many elements");
-    matmul(view(a, a.len() / 2, (m, k), la), view(b, b.len() / 2, (k, n), lb), out);
+    let (a, b) = (view(a, a.len() / 2, (m, k), la), view(b, b.len() / 2, (k, n), lb));
+    matmul(a, b, out);
+    // As texts: NaN is not equal to itself.
+    let text = |elements: &[T]| format!("{elements:?}");
+    let is_same = from_parts(a, b).is_none_or(|parts| parts == c || text(&parts) == text(&c));
+    assert!(is_same, "{m}×{k} by {k}×{n} in parts, strides {la:?} {lb:?}");
     c
 }
 
@@ -231,6 +258,22 @@ fn products_large_enough_for_threads_are_right() {
     let mut random = Lcg(10);
     check::<f32>(&mut random, (130, 120, 110), |x| small(x) as f32);
     check::<i32>(&mut random, (130, 120, 110), |x| x as i32);
+}
+
+#[test]
+fn products_in_parts_are_computed_for_matrices_of_floats() {
+    let (_settings, ones) = (alone(), vec![1.0_f32; 1 << 20]);
+    let is_in_parts = |m: usize, n: usize, k: usize| {
+        let at = |rows, columns: usize| view(&ones, 0, (rows, columns), (columns as isize, 1));
+        from_parts(at(m, k), at(k, n)).is_some()
+    };
+    let with_parts = [(128, 256, 784), (1000, 900, 64), (7, 19, 9), (100, 4000, 8), (4000, 100, 8), (20, 20, 20_000)];
+    for (m, n, k) in with_parts {
+        assert!(is_in_parts(m, n, k), "{m}×{k} by {k}×{n}");
+    }
+    for (m, n, k) in [(1, 900, 64), (900, 1, 64), (5, 5, 5), (1000, 900, 1)] {
+        assert!(!is_in_parts(m, n, k), "{m}×{k} by {k}×{n}");
+    }
 }
 
 #[test]

@@ -3,9 +3,13 @@
 //! All of them are one sum and its two transposes, over three axes: [`convolve()`], [`convolve_input()`] and
 //! [`convolve_weight()`]. Each is linear in both of its inputs, so the gradients of each are the other two.
 
-use minitensor::kernels::contiguous;
 use minitensor::kernels::convolution::{self, Channels, OutOfMemory};
+use minitensor::kernels::window::Windows;
+use minitensor::kernels::{Machine, contiguous};
+use minitensor::op::{KernelEntry, Kernels, OutputPart, VisitPart};
 use minitensor::prelude::*;
+use minitensor::{Attr, Scalar};
+use ndarray::ShapeError;
 
 use crate::window::{self, AXES, Geometry, Steps, channels, each, shaped, sizes};
 
@@ -43,9 +47,49 @@ pub fn convolve<T: Float>(
     #[default = 1] groups: usize,
     out: &mut [T],
 ) -> Result<()> {
-    let ((n, c, v), (o, _, t)) = (x.dim(), weight.dim());
-    let (windows, channels) = (window::windows(windows, v, t, count)?, grouped(n, c, o, groups)?);
+    let (windows, channels) = geometry(&x, &weight, count, windows, groups)?;
     convolution::forward(&windows, channels, &contiguous(&x), &contiguous(&weight), bias, out).map_err(no_memory)
+}
+
+/// The windows and channels of a convolution.
+fn geometry<T>(
+    x: &ArrayView3<T>,
+    weight: &ArrayView3<T>,
+    count: usize,
+    windows: &[i64],
+    groups: usize,
+) -> Result<(Windows, Channels)> {
+    let ((n, c, v), (o, _, t)) = (x.dim(), weight.dim());
+    Ok((window::windows(windows, v, t, count)?, grouped(n, c, o, groups)?))
+}
+
+minitensor::__private::inventory::submit! {
+    KernelEntry { op: "convolution::forward", device: "cpu", kernels: || Kernels::Parts(convolve_in_parts) }
+}
+
+/// Passes on the parts of `convolution::forward`.
+fn convolve_in_parts(inputs: &[Option<&Tensor>], attrs: &[Attr], visit: VisitPart<'_>) -> Result<bool> {
+    match inputs[0].map(Tensor::dtype) {
+        Some(DType::F32) => convolve_in_parts_of::<f32>(inputs, attrs, visit),
+        Some(DType::F64) => convolve_in_parts_of::<f64>(inputs, attrs, visit),
+        _ => Ok(false),
+    }
+}
+
+fn convolve_in_parts_of<T>(inputs: &[Option<&Tensor>], attrs: &[Attr], visit: VisitPart<'_>) -> Result<bool>
+where
+    T: Float + Machine + Scalar<Stored = T>,
+{
+    let [Some(x), Some(weight), bias] = inputs else { return Ok(false) };
+    let [Attr::Int(count), Attr::Ints(windows), Attr::Int(groups)] = attrs else { return Ok(false) };
+    let invalid = |e: ShapeError| Error::runtime(e.to_string());
+    let x = x.view::<T>()?.into_dimensionality().map_err(invalid)?;
+    let weight = weight.view::<T>()?.into_dimensionality().map_err(invalid)?;
+    let bias = bias.map(|bias| bias.to_vec::<T>()).transpose()?;
+    let (windows, channels) = geometry(&x, &weight, *count as usize, windows, *groups as usize)?;
+    let visit = |at: [usize; 2], part: ArrayView2<'_, T>| visit(OutputPart::of(at, part));
+    convolution::forward_in_parts(&windows, channels, &contiguous(&x), &contiguous(&weight), bias.as_deref(), &visit)
+        .map_err(no_memory)
 }
 
 /// The gradient of `convolution::forward` by its input: from windows `y` to volumes of `volume` elements.

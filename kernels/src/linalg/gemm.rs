@@ -6,7 +6,7 @@ pub(crate) mod tiled;
 
 use std::any::TypeId;
 
-use ndarray::{ArrayView2, ArrayViewMut2};
+use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 use num_complex::Complex;
 
 use crate::memory::{self, copy::copy};
@@ -17,7 +17,7 @@ use crate::runtime::simd::clones;
 use crate::runtime::stop::poll;
 use crate::runtime::threads::parallel_for;
 pub use pairs::{matmul_of_pairs, takes_pairs};
-use tiled::Product;
+use tiled::{Parts, Product};
 
 /// The maximum number of multiplications for which a plain loop is the fastest.
 const SMALL: usize = 128;
@@ -72,6 +72,20 @@ impl<T: Copy> View<T> {
 
     pub(crate) fn at(self, row: usize, column: usize) -> *mut T {
         self.start.wrapping_offset(row as isize * self.rows + column as isize * self.columns)
+    }
+
+    /// The matrix of which this one is the part from this row and column on.
+    pub(crate) fn at_origin(self, row: usize, column: usize) -> Self {
+        let before = row as isize * self.rows + column as isize * self.columns;
+        View { start: self.start.wrapping_offset(-before), ..self }
+    }
+
+    /// # Safety
+    /// There are as many rows and columns, which nothing changes during the lifetime. Strides are not negative.
+    pub(crate) unsafe fn read<'a>(self, rows: usize, columns: usize) -> ArrayView2<'a, T> {
+        let strides = [self.rows as usize, self.columns as usize];
+        // SAFETY: by contract.
+        unsafe { ArrayView2::from_shape_ptr([rows, columns].strides(strides), self.start) }
     }
 
     /// The part of the matrix from this row and column on.
@@ -181,6 +195,48 @@ unsafe fn multiply_plainly<T: Num + Machine>(m: usize, n: usize, k: usize, a: Vi
             unsafe { c.at(i, j).write(sum) };
         }
     }
+}
+
+/// A function of each part of a matrix: of the row and the column of its first element, and of its elements. Those of a row are
+/// contiguous.
+pub type Visit<'a, T> = &'a (dyn Fn([usize; 2], ArrayView2<'_, T>) + Sync);
+
+/// The function of parts of another type.
+///
+/// # Safety
+/// `T` is `U`.
+pub(crate) unsafe fn visit_as<T, U>(visit: Visit<'_, T>) -> Visit<'_, U> {
+    // SAFETY: by contract.
+    unsafe { std::mem::transmute(visit) }
+}
+
+/// Computes `a · b` without storing it: `visit` gets each part as soon as it is complete, with the row and the column of its
+/// first element, while it is in the cache. Several threads may call it at a time. The elements are those of [`matmul`].
+///
+/// Returns false, without a call of `visit`, if the product is better computed as a whole: for vectors, few elements, many
+/// terms, and numbers other than `f32` and `f64`.
+///
+/// # Panics
+/// If the shapes are not `m × k` and `k × n`.
+pub fn matmul_in_parts<T: Machine + Num>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>, visit: Visit<'_, T>) -> bool {
+    let ((m, k), n) = (a.dim(), b.ncols());
+    assert!(b.nrows() == k, "{:?} by {:?}", a.dim(), b.dim());
+    let work = m.saturating_mul(n).saturating_mul(k);
+    if m.min(n) == 1 || !(SMALL + 1..=POLL_INTERVAL).contains(&work) {
+        return false;
+    }
+    poll();
+    let (size, a, b) = ((m, n, k), View::of(&a), View::of(&b));
+    macro_rules! by_type {
+        ($($t:ty)*) => {$(
+            if TypeId::of::<T>() == TypeId::of::<$t>() {
+                // SAFETY: T is this type. Sizes and strides are those of borrowed views.
+                return unsafe { in_registers(Parts { size, a: a.cast::<$t>(), b: b.cast(), visit: visit_as(visit) }) };
+            }
+        )*};
+    }
+    by_type! { f32 f64 }
+    false
 }
 
 macro_rules! by_tile {

@@ -5,5 +5,5 @@ pub(crate) mod gemm;
 mod triangle;
 
 #[cfg(feature = "engine")]
-pub use gemm::{matmul, matmul_of_pairs, takes_pairs};
+pub use gemm::{Visit, matmul, matmul_in_parts, matmul_of_pairs, takes_pairs};
 pub use triangle::triangle;

@@ -14,8 +14,8 @@ mod image;
 use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{IMAGES, try_with_memory};
+use crate::linalg::gemm::{View, Visit, visit_as};
 use crate::memory::{self, copy::copy};
 use crate::number::scalar::{Float, Machine};
 use crate::runtime::register::Tiled;
@@ -129,23 +129,58 @@ pub fn forward<T: Float + Machine>(
     bias: Option<&[T]>,
     out: &mut [T],
 ) -> Result<(), OutOfMemory> {
-    let Channels { samples, groups, inputs, outputs } = channels;
-    let (volume, count, taps) = (windows.volume(), windows.count(), windows.taps());
-    assert!(x.len() == samples * groups * inputs * volume && weight.len() == groups * outputs * inputs * taps);
-    assert!(out.len() == samples * groups * outputs * count && bias.is_none_or(|b| b.len() == groups * outputs));
+    let (count, all) = (windows.count(), channels.groups * channels.outputs);
+    assert!(out.len() == channels.samples * all * count);
     if out.is_empty() {
         return Ok(());
     }
-    if inputs * taps == 0 || volume == 0 {
-        let start = |row: usize| bias.map_or(T::zero(), |b| b[row % (groups * outputs)]);
+    if !has_terms(windows, channels, x, weight, bias) {
+        let start = |row: usize| bias.map_or(T::zero(), |b| b[row % all]);
         out.chunks_mut(count.max(1)).enumerate().for_each(|(row, out)| out.fill(start(row)));
         return Ok(());
     }
-    let (bias, has_bias) = (bias.unwrap_or_default(), bias.is_some());
+    let (bias, has_bias, depth) = (bias.unwrap_or_default(), bias.is_some(), channels.inputs * windows.taps());
     by_float!(T, |x, weight, bias; out| {
-        let target = Target { start: Shared(out.as_mut_ptr()), volume: count, placement: None };
-        correlate(&reads_of(windows), channels, x, matrix(weight, inputs * taps), has_bias.then_some(bias), &target)
+        let target = Target::Memory { start: Shared(out.as_mut_ptr()), volume: count, placement: None };
+        correlate(&reads_of(windows), channels, x, matrix(weight, depth), has_bias.then_some(bias), &target)
     })
+}
+
+/// Computes the elements of [`forward`] without storing them. `visit` gets each part of the matrix of `samples · outputs` rows
+/// and as many columns as there are windows, while it is in the cache. Several threads may call it at a time.
+///
+/// Returns false, without a call of `visit`, if there is nothing to add up.
+pub fn forward_in_parts<T: Float + Machine>(
+    windows: &Windows,
+    channels: Channels,
+    x: &[T],
+    weight: &[T],
+    bias: Option<&[T]>,
+    visit: Visit<'_, T>,
+) -> Result<bool, OutOfMemory> {
+    let is_empty = channels.samples * channels.groups * channels.outputs * windows.count() == 0;
+    if is_empty || !has_terms(windows, channels, x, weight, bias) {
+        return Ok(false);
+    }
+    let (bias, has_bias, depth) = (bias.unwrap_or_default(), bias.is_some(), channels.inputs * windows.taps());
+    by_float!(T, |x, weight, bias;| {
+        // SAFETY: T is the type of the slices.
+        let target = Target::Visit(unsafe { visit_as(visit) });
+        let bias = has_bias.then_some(bias);
+        correlate(&reads_of(windows), channels, x, matrix(weight, depth), bias, &target).map(|()| true)
+    })
+}
+
+/// Whether a result has terms.
+///
+/// # Panics
+/// If the slices do not have as many elements as there are.
+fn has_terms<T>(windows: &Windows, channels: Channels, x: &[T], weight: &[T], bias: Option<&[T]>) -> bool {
+    let Channels { samples, groups, inputs, outputs } = channels;
+    let (volume, taps) = (windows.volume(), windows.taps());
+    assert!(x.len() == samples * groups * inputs * volume && weight.len() == groups * outputs * inputs * taps);
+    assert!(bias.is_none_or(|b| b.len() == groups * outputs));
+    inputs * taps > 0 && volume > 0
 }
 
 /// The gradient of `x`, which is the transpose of [`forward`] as a function of `x`. `y` is `[samples, outputs,
@@ -247,7 +282,7 @@ fn input_by_products<T: Tiled>(
                     size: [0, 1, 2].map(|i| axes[i].size),
                 };
                 let placement = (!placement.is_whole(&parts.map(|p| p.reads.count))).then_some(placement);
-                let target = Target { start, volume, placement };
+                let target = Target::Memory { start, volume, placement };
                 correlate(&parts.map(|p| p.reads.clone()), turned, y, matrix(&own, depth), None, &target)?;
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::ir::{Call, Graph, Source, ValueId};
-use super::pass::fuse;
+use super::pass::{epilogue, fuse};
 
 /// The most calls of a graph for which there is a choice.
 const MOST: usize = 4096;
@@ -25,6 +25,7 @@ pub fn choose(graph: &Graph, needed: Vec<ValueId>, is_lost: &[bool]) -> (Vec<Val
     let cheap: Vec<usize> = (0..graph.calls.len()).filter(|at| is_cheap(&graph.calls[*at])).collect();
     let mut is_cheap = vec![false; graph.values.len()];
     cheap.iter().flat_map(|at| graph.calls[*at].computes()).for_each(|id| is_cheap[id.at()] = true);
+    let is_passed_on = epilogue::passed_on(graph);
     let mut network = Network::new(graph.values.len());
     for (at, value) in graph.values.iter().enumerate() {
         let bytes = (value.shape.numel() * value.dtype.size()) as u64 + 1;
@@ -32,7 +33,7 @@ pub fn choose(graph: &Graph, needed: Vec<ValueId>, is_lost: &[bool]) -> (Vec<Val
         let cost = match value.source {
             _ if is_lost[at] => UNLIMITED,
             Source::Constant(_) if is_fixed(ValueId(at as u32)) => 0,
-            Source::Computed if is_cheap[at] => 3 * bytes,
+            Source::Computed if is_cheap[at] || is_passed_on[at] => 3 * bytes,
             Source::Computed => 2 * bytes,
             _ => bytes,
         };

@@ -76,10 +76,9 @@ impl fmt::Display for Graph {
             let results: Vec<_> = call.computes().map(|id| self.typed(id)).collect();
             let results = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
             writeln!(f, "{results}{}({})", call.op.name, self.arguments(call))?;
-            if let (true, Ok(Some(program))) =
-                (call.op.name.starts_with("fused("), call.op.program(&call.attrs, |_| true))
-            {
-                for line in program.to_string().lines() {
+            if call.op.name.starts_with("fused(") {
+                let program = call.op.program(&call.attrs, |_| true).ok().flatten().map(|program| program.to_string());
+                for line in program.as_deref().unwrap_or(&call.op.doc).lines() {
                     writeln!(f, "    {line}")?;
                 }
             }

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 #[cfg(feature = "engine")]
 use minitensor_kernels::program::RowPlan;
+#[cfg(feature = "engine")]
+use ndarray::ArrayView2;
 
 #[cfg(feature = "engine")]
 use super::element_program::ElementProgram;
@@ -77,6 +79,9 @@ pub enum Kernels {
     /// A loop over core cells of half floats.
     #[cfg(feature = "engine")]
     HalfCells(HalfCells),
+    /// A function that passes on the parts of its output instead of storing them.
+    #[cfg(feature = "engine")]
+    Parts(PartsKernel),
     /// Programs over elements.
     #[cfg(feature = "engine")]
     Programs(Arc<Variants<ElementProgram>>),
@@ -111,6 +116,43 @@ pub struct HalfCells {
     pub is_fit: fn(&[&[usize]]) -> bool,
     /// The loop.
     pub run: CellKernel,
+}
+
+/// Computes the only output of an op in parts, and calls the function with each. Several threads may call it at a time. Returns
+/// false, without a call, if the inputs are not fit for it.
+#[cfg(feature = "engine")]
+pub type PartsKernel = fn(inputs: &[Option<&Tensor>], attrs: &[Attr], visit: VisitPart<'_>) -> Result<bool>;
+
+/// A function of each part of an output.
+#[cfg(feature = "engine")]
+pub type VisitPart<'a> = &'a (dyn Fn(OutputPart) + Sync);
+
+/// A part of an output: some rows and columns of it. A row is along the last axis. Rows are counted through all other axes.
+#[cfg(feature = "engine")]
+#[derive(Clone, Copy, Debug)]
+pub struct OutputPart {
+    /// The first row.
+    pub row: usize,
+    /// The first column.
+    pub column: usize,
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub columns: usize,
+    /// The first element. A row is contiguous. The memory is valid during the call.
+    pub data: *const u8,
+    /// The distance between two rows, in bytes.
+    pub step: isize,
+}
+
+#[cfg(feature = "engine")]
+impl OutputPart {
+    /// The part that begins at a row and a column.
+    pub fn of<T>([row, column]: [usize; 2], elements: ArrayView2<'_, T>) -> OutputPart {
+        let (rows, columns) = elements.dim();
+        let step = elements.strides()[0] * size_of::<T>() as isize;
+        OutputPart { row, column, rows, columns, data: elements.as_ptr().cast(), step }
+    }
 }
 
 /// The kernels of one op, by kind of device. Kernels are added, and never removed: a call finds them without a lock.
@@ -178,6 +220,11 @@ impl Kernels {
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),
             _ => None,
         }
+    }
+
+    /// The function that passes on the parts of its output.
+    pub(crate) fn parts(&self) -> Option<PartsKernel> {
+        if let Kernels::Parts(kernel) = self { Some(*kernel) } else { None }
     }
 
     /// The loop over cells for these dtypes.

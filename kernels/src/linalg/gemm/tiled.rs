@@ -9,7 +9,7 @@ mod pack;
 mod tile;
 mod vector;
 
-use super::View;
+use super::{View, Visit};
 use crate::runtime::register::{Job, Register, Tiled};
 
 pub(crate) use memory::{IMAGES, try_with_memory};
@@ -49,6 +49,30 @@ impl<T: Tiled, B: Right<T>> Job<T> for Product<T, B> {
     }
 }
 
+/// `a · b`, whose parts `visit` gets as soon as they are complete.
+pub(super) struct Parts<'a, T> {
+    /// `m`, `n` and `k`, all at least 1.
+    pub size: (usize, usize, usize),
+    /// `m × k`
+    pub a: View<T>,
+    /// `k × n`
+    pub b: View<T>,
+    pub visit: Visit<'a, T>,
+}
+
+impl<T: Tiled> Job<T> for Parts<'_, T> {
+    /// False if it is better computed as a whole. Then `visit` was not called.
+    type Output = bool;
+
+    /// # Safety
+    /// `a` and `b` must be readable where their sizes and strides reach.
+    unsafe fn run<R: Register<Element = T>>(self) -> bool {
+        let Parts { size, a, b, visit } = self;
+        // SAFETY: the caller's contract.
+        !vector::is_few(size, &a, &b) && unsafe { blocks::visit::<R>(size, a, b, visit) }
+    }
+}
+
 /// `c = a · b` for matrices of pairs of bfloat16.
 ///
 /// # Safety
@@ -79,7 +103,7 @@ unsafe fn multiply<R: Register>(
             vector::multiply::<R>((m, k), a, (b.start, b.rows), (c.start, c.rows));
         } else if is_vector(m, b, a.columns) {
             vector::multiply::<R>((n, k), b.transposed(), (a.start, a.columns), (c.start, c.columns));
-        } else if !alone && !add && vector::is_few((m, n, k), &a, &b, &c) {
+        } else if !alone && !add && c.columns == 1 && vector::is_few((m, n, k), &a, &b) {
             vector::multiply_few::<R>((m, n, k), a, b, c);
         } else {
             if c.columns != 1 && c.rows == 1 {

@@ -1,11 +1,13 @@
 //! The products of weights and what windows read: a matrix product for each band of windows of each sample.
 
+use std::ptr;
+
 use super::direct::Direct;
 use super::im2col::Im2col;
 use super::image::{Axis, ImageLayout};
 use super::{Channels, OutOfMemory, PARTS, Shared, share};
-use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::Product;
+use crate::linalg::gemm::{View, Visit};
 use crate::memory::copy::copy_row;
 use crate::runtime::register::{Tiled, in_registers};
 
@@ -28,13 +30,14 @@ pub(super) struct Band {
 
 impl Band {
     /// Splits the windows into bands, for images of this number of channels. Every band is computed `times` times, and
-    /// a large `times` requires fewer bands.
-    pub fn of<T>(axes: &[Axis; 3], channels: usize, times: usize) -> Result<Vec<Band>, OutOfMemory> {
+    /// a large `times` requires fewer bands. `kept` results of each window are kept in the cache, too.
+    pub fn of<T>(axes: &[Axis; 3], channels: usize, times: usize, kept: usize) -> Result<Vec<Band>, OutOfMemory> {
         let whole = ImageLayout::new(axes).ok_or(OutOfMemory)?;
         let bytes = whole.memory(channels).and_then(|n| n.checked_mul(size_of::<T>())).ok_or(OutOfMemory)?;
         let (count, axis) = (whole.count(), axes.iter().position(|a| a.count > 1).unwrap_or(2));
         let most = (count / LEAST).clamp(1, axes[axis].count.max(1));
-        let parts = bytes.div_ceil(LEVEL_2).max(PARTS.div_ceil(times.max(1))).min(most);
+        let results = count.saturating_mul(kept).saturating_mul(size_of::<T>());
+        let parts = bytes.max(results).div_ceil(LEVEL_2).max(PARTS.div_ceil(times.max(1))).min(most);
         let (windows, each) = (axes[axis].count, count / axes[axis].count.max(1));
         let mut bands = Vec::new();
         bands.try_reserve_exact(parts).map_err(|_| OutOfMemory)?;
@@ -78,12 +81,17 @@ impl Placement {
 }
 
 /// The destination of results.
-pub(super) struct Target<T> {
-    pub start: Shared<T>,
-    /// The number of elements in a channel.
-    pub volume: usize,
-    /// `None` if the results of windows are contiguous.
-    pub placement: Option<Placement>,
+pub(super) enum Target<'a, T> {
+    /// Memory.
+    Memory {
+        start: Shared<T>,
+        /// The number of elements in a channel.
+        volume: usize,
+        /// `None` if the results of windows are contiguous.
+        placement: Option<Placement>,
+    },
+    /// A function of each part of a matrix, which has a row for each output of each sample, and a column for each window.
+    Visit(Visit<'a, T>),
 }
 
 /// `Σ x[n, c, read by tap t of window i] · weight[o, (c, t)]`, plus `bias[o]`, for every sample `n`, output `o` and window `i`.
@@ -94,14 +102,19 @@ pub(super) fn correlate<T: Tiled>(
     x: &[T],
     weight: View<T>,
     bias: Option<&[T]>,
-    target: &Target<T>,
+    target: &Target<'_, T>,
 ) -> Result<(), OutOfMemory> {
     let Channels { samples, groups, inputs, outputs } = channels;
-    let bands = Band::of::<T>(axes, inputs, samples * groups)?;
+    let bands_for = |kept: usize| Band::of::<T>(axes, inputs, samples * groups, kept);
+    let mut bands = bands_for(0)?;
     let (count, volume): (usize, usize) =
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
     let depth = inputs * axes.iter().map(|a| a.shifts.len()).product::<usize>();
+    // The method determines the bits of sums, so it is that of results in memory.
     let method = Method::of::<T>(&bands[0].layout, outputs);
+    if let Target::Visit(_) = target {
+        bands = bands_for(outputs)?;
+    }
     // Samples with few windows share panels, and tasks split the outputs instead.
     let is_short = method == Method::Packed && bands.len() == 1 && count > 0;
     let together = if is_short { (TOGETHER / count).clamp(1, samples.max(1)) } else { 1 };
@@ -142,7 +155,7 @@ struct Correlation<'a, T> {
     x: &'a [T],
     weight: View<T>,
     bias: Option<&'a [T]>,
-    target: &'a Target<T>,
+    target: &'a Target<'a, T>,
     bands: Vec<Band>,
     /// For each band that is read in place, the offsets of its rows.
     tables: Vec<Vec<usize>>,
@@ -162,7 +175,8 @@ struct Correlation<'a, T> {
 impl<T: Tiled> Correlation<'_, T> {
     /// True if results are computed in the task's own memory and then copied to their destination.
     fn has_own(&self) -> bool {
-        self.target.placement.is_some() || self.method == Method::Flat || self.together > 1
+        let is_apart = !matches!(self.target, Target::Memory { placement: None, .. });
+        is_apart || self.method == Method::Flat || self.together > 1
     }
 
     /// The number of columns that are computed for a sample.
@@ -187,13 +201,11 @@ impl<T: Tiled> Correlation<'_, T> {
             return;
         }
         let output = |sample: usize| ((first_sample + sample) * groups + group) * outputs + rows.start;
-        let c = match is_own {
-            false => View {
-                start: self.target.start.at(output(0) * self.target.volume + first),
-                rows: self.target.volume as isize,
-                columns: 1,
-            },
-            true => View {
+        let c = match self.target {
+            Target::Memory { start, volume, .. } if !is_own => {
+                View { start: start.at(output(0) * volume + first), rows: *volume as isize, columns: 1 }
+            }
+            _ => View {
                 start: memory.wrapping_add(self.images * together),
                 rows: (columns * together) as isize,
                 columns: 1,
@@ -231,32 +243,62 @@ impl<T: Tiled> Correlation<'_, T> {
                 }
             }
         }
-        if is_own {
-            for sample in 0..together {
-                let to = self.target.start.at(output(sample) * self.target.volume);
-                // SAFETY: only this task writes these results.
-                unsafe { self.place(c.part(0, sample * columns), rows.len(), &self.bands[number], to) };
+        for sample in 0..if is_own { together } else { 0 } {
+            let (c, band) = (c.part(0, sample * columns), &self.bands[number]);
+            // SAFETY: only this task has these results, and writes them to their destination.
+            unsafe {
+                match self.target {
+                    Target::Memory { start, volume, placement } => {
+                        let to = start.at(output(sample) * volume);
+                        self.place(c, rows.len(), band, to, *volume, placement.as_ref());
+                    }
+                    Target::Visit(visit) => self.visit(c, output(sample), rows.len(), band, visit),
+                }
             }
         }
+    }
+
+    /// Passes on results.
+    ///
+    /// # Safety
+    /// `c` has `rows` rows, which only this task uses. The first one has the number `row`.
+    unsafe fn visit(&self, c: View<T>, row: usize, rows: usize, band: &Band, visit: Visit<'_, T>) {
+        let (count, run) = (band.layout.count(), band.layout.counts()[2]);
+        let pitch = if self.method == Method::Flat { band.layout.pitch() } else { run };
+        // Closes the gaps between lines of windows.
+        for (o, line) in (0..rows).flat_map(|o| (1..count / run).map(move |line| (o, line))).filter(|_| pitch > run) {
+            // SAFETY: by contract, and a line moves towards the start of its row.
+            unsafe { ptr::copy(c.at(o, line * pitch), c.at(o, line * run), run) };
+        }
+        // SAFETY: by contract.
+        visit([row, band.first], unsafe { c.read(rows, count) });
     }
 
     /// Copies results to their destination.
     ///
     /// # Safety
-    /// `c` has `rows` rows, and no other task uses their destinations, which begin at `to`.
-    unsafe fn place(&self, c: View<T>, rows: usize, band: &Band, to: *mut T) {
+    /// `c` has `rows` rows, and no other task uses their destinations, in channels of `volume` elements that begin at `to`.
+    unsafe fn place(
+        &self,
+        c: View<T>,
+        rows: usize,
+        band: &Band,
+        to: *mut T,
+        volume: usize,
+        placement: Option<&Placement>,
+    ) {
         let ([_, middle, inner], run) = (self.axes.each_ref().map(|a| a.count), band.layout.counts()[2]);
         let pitch = if self.method == Method::Flat { band.layout.pitch() } else { run };
         for (o, line) in (0..rows).flat_map(|o| (0..band.layout.count() / run).map(move |line| (o, line))) {
             let window = band.first + line * run;
-            let (place, step) = match &self.target.placement {
+            let (place, step) = match placement {
                 None => (window, 1),
                 Some(placement) => {
                     let window = [window / inner / middle, window / inner % middle, window % inner];
                     (placement.at(window), placement.step[2])
                 }
             };
-            let to = to.wrapping_add(o * self.target.volume + place);
+            let to = to.wrapping_add(o * volume + place);
             // SAFETY: the caller's contract.
             unsafe { copy_row(c.at(o, line * pitch).cast_const(), 1, to, step as isize, run) };
         }

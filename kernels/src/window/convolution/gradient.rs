@@ -32,7 +32,7 @@ pub(super) fn of_weight<T: Tiled>(
     out: &mut [T],
 ) -> Result<(), OutOfMemory> {
     let Channels { samples, groups, inputs, outputs } = channels;
-    let bands = Band::of::<T>(axes, inputs, samples)?;
+    let bands = Band::of::<T>(axes, inputs, samples, 0)?;
     let count: usize = axes.iter().map(|a| a.count).product();
     let volume: usize = axes.iter().map(|a| a.size).product();
     let taps: usize = axes.iter().map(|a| a.shifts.len()).product();

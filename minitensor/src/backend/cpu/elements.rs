@@ -16,7 +16,7 @@ use crate::op::element_program::ElementProgram;
 use crate::op::gradient;
 use crate::op::variants::Variants;
 use crate::op::{Arity, ElementKernel, Kernel, Kernels, OpDef, Role};
-use crate::tensor::{Device, DeviceKind, Tensor};
+use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
 /// Computes the wanted outputs; the others are `None`.
 pub fn run(
@@ -28,6 +28,23 @@ pub fn run(
     wanted: Wanted<'_>,
 ) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let shape = broadcast(op, inputs)?;
+    run_by(op, inputs, attrs, dtypes, device, wanted, &shape, |kernel, outputs, output_dtypes| {
+        strided::run(kernel, &shape, inputs, outputs, output_dtypes)
+    })
+}
+
+/// Computes the wanted outputs, of this shape, by a function of the loop, the outputs, and the dtypes of all outputs.
+#[allow(clippy::too_many_arguments)]
+pub fn run_by(
+    op: &OpDef,
+    inputs: &[Option<&Tensor>],
+    attrs: &[Attr],
+    dtypes: &DTypes,
+    device: Device,
+    wanted: Wanted<'_>,
+    shape: &Shape,
+    run: impl FnOnce(&ElementLoop<'_>, &[Option<&Tensor>], &[DType]) -> Result<()>,
+) -> Result<SmallVec<[Option<Tensor>; 1]>> {
     let mut outputs: SmallVec<[Option<Tensor>; 1]> = SmallVec::new();
     let mut output_dtypes: SmallVec<[DType; 2]> = SmallVec::new();
     for (k, output) in op.outputs.iter().enumerate() {
@@ -36,14 +53,14 @@ pub fn run(
         outputs.push(match output.role {
             _ if !wanted.has(k) => None,
             Role::Mutates(i) => inputs[i as usize].map(Tensor::detach),
-            _ => wanted.output(k, &shape, dtype, device)?,
+            _ => wanted.output(k, shape, dtype, device)?,
         });
     }
     if device == Device::Meta {
         return Ok(outputs);
     }
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();
-    let run_loop = |kernel: ElementLoop<'_>| strided::run(&kernel, &shape, inputs, &wanted, &output_dtypes);
+    let run_loop = |kernel: ElementLoop<'_>| run(&kernel, &wanted, &output_dtypes);
     let tuned = op.grain(attrs);
     let is_given = |i: usize| inputs[i].is_some();
     let stored = |storage: &[Storage]| {

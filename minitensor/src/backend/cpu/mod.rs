@@ -2,6 +2,8 @@
 
 pub(crate) mod cells;
 pub(crate) mod elements;
+pub(crate) mod epilogue;
 mod pairs;
+mod products;
 pub(crate) mod programs;
 pub(crate) mod strided;

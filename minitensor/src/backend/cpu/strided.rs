@@ -2,6 +2,7 @@
 //! into a small buffer, computed there and unpacked.
 
 mod operand;
+mod parts;
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -13,6 +14,7 @@ use minitensor_kernels::threads::{few_chunks, parallel_for};
 use smallvec::SmallVec;
 
 use self::operand::ElementOperand;
+pub use self::parts::PartLoop;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::tensor::{Shape, Tensor};
@@ -119,7 +121,7 @@ pub fn run(
         operands.push(output.map_or_else(|| ElementOperand::nothing(*dtype, compute(*dtype)), of));
     }
     let sizes = merge(shape, &mut operands);
-    let stored = if n < FEWEST_STORED { None } else { stored(kernel, &sizes, &mut operands, inputs.len()) };
+    let stored = if n < FEWEST_STORED { None } else { stored(kernel, &sizes, &mut operands, inputs.len(), true) };
     let (run, grain) = (stored.as_deref().unwrap_or(kernel.run), kernel.grain);
     let space = Space::new(sizes, operands, inputs.len(), run, grain);
     let failure = Mutex::new(None);
@@ -136,12 +138,14 @@ pub fn run(
     failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err::<(), Error>)
 }
 
-/// The loop over the operands as they are stored, if there is one that needs fewer copies.
+/// The loop over the operands as they are stored, if there is one that needs fewer copies. `may_bypass` is whether large results may
+/// bypass the cache.
 fn stored<'a>(
     kernel: &ElementLoop<'a>,
     sizes: &[usize],
     operands: &mut [ElementOperand],
     count: usize,
+    may_bypass: bool,
 ) -> Option<Box<dyn Loop + 'a>> {
     let [.., height, width] = *sizes else { return None };
     let is_wide = width >= WIDE;
@@ -153,7 +157,7 @@ fn stored<'a>(
         () if is_wide && o.is_every_other() => Storage::EveryOther,
         () => o.half(),
     });
-    let is_large = operands.iter().map(|o| o.bytes(sizes)).sum::<usize>() >= PAST_CACHE;
+    let is_large = may_bypass && operands.iter().map(|o| o.bytes(sizes)).sum::<usize>() >= PAST_CACHE;
     let of_outputs = outputs.iter().map(|o| match () {
         () if is_large && width >= ROW && o.is_aligned() && inputs.iter().all(|input| input.data != o.data) => {
             Storage::NonTemporal

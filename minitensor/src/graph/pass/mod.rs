@@ -2,6 +2,7 @@
 
 mod copies;
 mod dead;
+pub(super) mod epilogue;
 mod fold;
 pub(super) mod fuse;
 mod repeats;
@@ -22,6 +23,7 @@ pub const PASSES: &[Pass] = &[
     ("copies", copies::remove),
     ("dead", dead::remove),
     ("fuse", fuse::calls),
+    ("epilogue", epilogue::join),
 ];
 
 /// Applies all passes. `show` sees the graph after each that changed its calls.

@@ -10,7 +10,7 @@ use std::ptr;
 use super::memory::{OWN, SHARED, with_memory};
 use super::pack::{Right, pack_rows, packed_rows, packed_step};
 use super::tile::{Tile, tiles_of};
-use crate::linalg::gemm::View;
+use crate::linalg::gemm::{View, Visit};
 use crate::runtime::register::Register;
 use crate::runtime::threads::{num_threads, parallel_for};
 
@@ -36,6 +36,11 @@ const PACKING: usize = 1 << 16;
 const TASKS: usize = 4;
 const LEAST: usize = 48;
 
+/// The size in bytes of a part of a product that is not stored. It fits the L2 cache.
+const PART: usize = 192 << 10;
+/// The most columns of such a part, unless all of its columns are computed at a time.
+const COLUMNS: usize = 512;
+
 /// The source of the panels that tiles read.
 #[derive(Clone, Copy, PartialEq)]
 enum Panels {
@@ -48,7 +53,7 @@ enum Panels {
 }
 
 /// A product, or the part of it that is packed at a time.
-struct Product<R: Register, B> {
+struct Product<'a, R: Register, B> {
     a: View<R::Element>,
     b: B,
     c: View<R::Element>,
@@ -67,11 +72,13 @@ struct Product<R: Register, B> {
     pack_a: bool,
     /// Memory for panels that are packed for all tasks.
     shared: *mut R::Element,
+    /// What gets the result of each task, instead of `c`.
+    visit: Option<Visit<'a, R::Element>>,
 }
 
 // SAFETY: tasks write to different elements of `c` and of the memory, and read only data that no task writes at that
 // time.
-unsafe impl<R: Register, B: Sync> Sync for Product<R, B> {}
+unsafe impl<R: Register, B: Sync> Sync for Product<'_, R, B> {}
 
 /// `c = a · b`, or `c += a · b`, on several threads if there is enough work, or only on the caller's thread.
 ///
@@ -85,9 +92,7 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     add: bool,
     alone: bool,
 ) {
-    let tasks = if alone { 1 } else { (m.saturating_mul(n).saturating_mul(k) / GRAIN).max(1) };
-    let threads = if tasks == 1 { 1 } else { num_threads().min(tasks) };
-    let tasks = (tasks / threads).min(TASKS) * threads;
+    let (threads, tasks) = if alone { (1, 1) } else { shares((m, n, k)) };
     let mut product = Product::<R, B>::new((m, n, k), a, b, c, add, threads);
     let depth = product.depth;
     let (rows, columns) = product.parts(tasks);
@@ -119,12 +124,52 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     });
 }
 
+/// The numbers of threads and of tasks for a product.
+fn shares((m, n, k): (usize, usize, usize)) -> (usize, usize) {
+    let tasks = (m.saturating_mul(n).saturating_mul(k) / GRAIN).max(1);
+    let threads = if tasks == 1 { 1 } else { num_threads().min(tasks) };
+    (threads, (tasks / threads).min(TASKS) * threads)
+}
+
+/// Computes `a · b` in parts. `visit` gets each part when it is complete. Returns false, without a call of it, if sums have
+/// so many terms that their parts do not stay in the cache.
+///
+/// # Safety
+/// As for [`multiply`].
+pub(super) unsafe fn visit<R: Register>(
+    (m, n, k): (usize, usize, usize),
+    a: View<R::Element>,
+    b: View<R::Element>,
+    visit: Visit<'_, R::Element>,
+) -> bool {
+    let (threads, tasks) = shares((m, n, k));
+    let c = View { start: ptr::null_mut(), rows: 0, columns: 1 };
+    let mut product = Product::<R, _>::new((m, n, k), a, b, c, false, threads);
+    product.visit = Some(visit);
+    let (rows, columns) = product.small(product.parts(tasks));
+    let shared = if product.panels == Panels::Shared { k * product.count() * Product::<R, View<_>>::WIDTH } else { 0 };
+    if shared.saturating_mul(size_of::<R::Element>()) > LEVEL_3 {
+        return false;
+    }
+    with_memory(&SHARED, shared, |memory| {
+        product.shared = memory;
+        // SAFETY: the caller's contract, and there is memory for all panels.
+        unsafe {
+            if shared > 0 {
+                product.pack();
+            }
+            product.compute(rows, columns);
+        }
+    });
+    true
+}
+
 /// The size of a matrix in bytes.
 fn bytes<R: Register>(rows: usize, columns: usize) -> usize {
     rows.saturating_mul(columns).saturating_mul(size_of::<R::Element>())
 }
 
-impl<R: Register, B: Right<R::Element>> Product<R, B> {
+impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
     /// The number of columns in a panel.
     const WIDTH: usize = R::WIDTH * R::LANES;
 
@@ -153,7 +198,7 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
         let group = if few { count } else { 1 };
         let lies_well = a.columns == 1 && bytes::<R>(m, k) <= STRAIGHT || a.rows == 1 && bytes::<R>(m, k) <= LEVEL_1;
         let (pack_a, shared) = (count > 1 && !lies_well, ptr::null_mut());
-        Product { a, b, c, m, n, k: 0..k, add, threads, depth, group, panels, pack_a, shared }
+        Product { a, b, c, m, n, k: 0..k, add, threads, depth, group, panels, pack_a, shared, visit: None }
     }
 
     /// The number of parts for rows and panels that yields this number of tasks and fits the caches.
@@ -170,6 +215,18 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
             return (tasks.min(self.m.div_ceil(R::ROWS)), 1);
         }
         (1, tasks.min(self.count().div_ceil(2)))
+    }
+
+    /// At least as many parts for rows and panels, so that the result of each is small.
+    fn small(&self, (rows, columns): (usize, usize)) -> (usize, usize) {
+        let height = self.m.div_ceil(rows);
+        if self.panels == Panels::Own {
+            let width = (PART / bytes::<R>(height, Self::WIDTH)).max(1);
+            return (rows, columns.max(self.count().div_ceil(width)));
+        }
+        let columns = columns.max(self.n.div_ceil(COLUMNS)).min(self.count());
+        let height = (PART / bytes::<R>(1, self.n.div_ceil(columns))).max(R::ROWS);
+        (rows.max(self.m.div_ceil(height)), columns)
     }
 
     /// The number of panels.
@@ -268,8 +325,16 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
             (true, true) => R::ROWS * step,
             (true, false) => rows.len() * step,
         };
-        with_memory(&OWN, own + packed_a, |memory: *mut R::Element| {
-            let memory_of_a = memory.wrapping_add(own);
+        // Rows that are a power of 2 apart would share cache sets.
+        let (first, width) = (panels.start * Self::WIDTH, panels.len() * Self::WIDTH + R::LANES);
+        let part = if self.visit.is_some() { rows.len() * width } else { 0 };
+        with_memory(&OWN, own + part + packed_a, |memory: *mut R::Element| {
+            let memory_of_a = memory.wrapping_add(own + part);
+            let c = match self.visit {
+                None => self.c,
+                Some(_) => View { start: memory.wrapping_add(own), rows: width as isize, columns: 1 }
+                    .at_origin(rows.start, first),
+            };
             for (block, group) in self.k.clone().step_by(self.depth).flat_map(|start| {
                 panels
                     .clone()
@@ -307,12 +372,18 @@ impl<R: Register, B: Right<R::Element>> Product<R, B> {
                         a = packed_rows(a, count, depth, place);
                     }
                     for panel in group.clone() {
-                        let (b, c) = (panel_at(panel), self.c.part(row, panel * Self::WIDTH));
+                        let (b, c) = (panel_at(panel), c.part(row, panel * Self::WIDTH));
                         let (columns, add) = (self.columns_of(panel), self.add || block.start > self.k.start);
                         // SAFETY: the caller's contract; the panel is complete, or padded with zeros.
                         unsafe { Tile { a, b, c, rows: count, columns, depth, add }.multiply::<R>() };
                     }
                 }
+            }
+            if let Some(visit) = self.visit {
+                let columns = (panels.len() * Self::WIDTH).min(self.n - first);
+                // SAFETY: the tiles have filled these elements.
+                let part = unsafe { c.part(rows.start, first).read(rows.len(), columns) };
+                visit([rows.start, first], part);
             }
         });
     }

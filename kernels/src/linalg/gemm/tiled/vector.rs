@@ -76,15 +76,16 @@ pub(super) unsafe fn multiply<R: Register>(
     });
 }
 
-/// True if [`multiply_few`] is the faster method: the sums are too short for the fixed costs of a tile.
-pub(super) fn is_few<T>((_, n, k): (usize, usize, usize), a: &View<T>, b: &View<T>, c: &View<T>) -> bool {
-    k <= 2 && n >= 64 && (a.columns == 1 || k == 1) && b.columns == 1 && c.columns == 1
+/// True if [`multiply_few`] is the faster method, for a `c` with contiguous rows: the sums are too short for the fixed costs of a
+/// tile.
+pub(super) fn is_few<T>((_, n, k): (usize, usize, usize), a: &View<T>, b: &View<T>) -> bool {
+    k <= 2 && n >= 64 && (a.columns == 1 || k == 1) && b.columns == 1
 }
 
 /// `c = a · b`: adds multiples of the rows of `b` to each row of `c`.
 ///
 /// # Safety
-/// As for [`multiply`], if [`is_few`] returns true.
+/// As for [`multiply`], if [`is_few`] returns true. The rows of `c` are contiguous.
 pub(super) unsafe fn multiply_few<R: Register>(
     (m, n, k): (usize, usize, usize),
     a: View<R::Element>,
