@@ -22,6 +22,7 @@ GRAPH_CHAIN = Group("Graphs: chains", 1.5)
 GRAPH_CHAIN_LARGE = Group("Graphs: chains, 16 Mi", 3)
 GRAPH_CHAIN_GRADIENT = Group("Graphs: chains with gradient", 2)
 GRAPH_NORM = Group("Graphs: gelu, dropout, residual, norm", 1.5)
+GRAPH_EPILOGUE = Group("Graphs: products with element ops", 1.2)
 GRAPH_TRAINING = Group("Graphs: training with AdamW", 1.3)
 
 MEAN_TARGET = 1.8
@@ -202,6 +203,21 @@ def add_and_norm() -> Work:
     )
 
 
+LINEAR = Work(
+    "linear, relu",
+    "mt.ops.relu(x @ w + b)",
+    "np.maximum(x @ w + b, 0)",
+    "F.relu(torch.addmm(b, x, w))",
+    "jax.nn.relu(x @ w + b)",
+)
+POINTWISE = Work(
+    "conv 1×1, scale, silu",
+    "mt.ops.silu(mt.ops.conv2d(x, w) * a)",
+    None,
+    "F.silu(F.conv2d(x, w) * a)",
+    "jax.nn.silu(jax.lax.conv(x, w, (1, 1), 'VALID') * a)",
+)
+
 # Training.
 
 
@@ -346,6 +362,16 @@ ROWS: tuple[Row, ...] = (
         Row(GRAPH_CHAIN_GRADIENT, chain(count), inputs, gradient=True, jitted=True)
         for count in (5, 20)
         for inputs in PAIRS[:3]
+    ),
+    *(
+        Row(GRAPH_EPILOGUE, LINEAR, {"x": normal(m, k), "w": normal(k, n), "b": normal(n)}, jitted=True)
+        for m, k, n in ((4096, 64, 1024), (1024, 256, 1024))
+    ),
+    Row(
+        GRAPH_EPILOGUE,
+        POINTWISE,
+        {"x": normal(8, 64, 56, 56), "w": normal(128, 64, 1, 1), "a": normal(128, 1, 1)},
+        jitted=True,
     ),
     *(Row(GRAPH_NORM, add_and_norm(), DROPPED, gradient=gradient, jitted=True) for gradient in (False, True)),
     *(

@@ -23,6 +23,21 @@ impl Width {
     pub fn sign(self) -> u64 {
         1 << (8 * self as u32 - 1)
     }
+
+    /// The bits of `1 / c`, if `c` is a power of 2 such that `x / c` has the bits of `x * (1 / c)`.
+    fn inverse_of_power(self, c: u64) -> Option<u64> {
+        macro_rules! inverse {
+            ($float:ty, $bits:ty) => {{
+                let (c, significand) = (<$float>::from_bits(c as $bits), (1 << (<$float>::MANTISSA_DIGITS - 1)) - 1);
+                let is_power = c.to_bits() & significand == 0 && c.is_normal() && c.recip().is_normal();
+                is_power.then(|| c.recip().to_bits().into())
+            }};
+        }
+        match self {
+            Width::Single => inverse!(f32, u32),
+            Width::Double => inverse!(f64, u64),
+        }
+    }
 }
 
 /// The operation of a node.
@@ -198,6 +213,13 @@ const MOST_NODES: usize = 1 << 14;
 impl Form {
     /// Adds a node, or returns an existing node that computes the same.
     pub fn add(&mut self, op: Op, width: Width, operands: &[Id]) -> Id {
+        if let (Op::Divide, [a, b]) = (op, operands)
+            && let Op::Constant(c) = self.nodes[*b as usize].op
+            && let Some(inverse) = width.inverse_of_power(c)
+        {
+            let inverse = self.add(Op::Constant(inverse), width, &[]);
+            return self.add(Op::Multiply, width, &[*a, inverse]);
+        }
         let mut node = Node::new(op, width, operands);
         let constant = |id: Id| matches!(self.nodes[id as usize].op, Op::Constant(_));
         if op.is_commutative() && constant(node.operands[0]) {

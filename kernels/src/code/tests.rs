@@ -99,6 +99,11 @@ functions! {
         x.mul_add(F::of(3.0), z), F::of(3.0).mul_add(x, z), x.mul_add(y, F::of(0.3)), x.mul_add(F::of(2.0), F::of(0.5)),
         F::of(2.5).mul_add(F::of(1.5), x), F::of(2.5).mul_add(F::of(1.5), F::of(3.5))
     ];
+    quotients |x, y, z| [
+        x / F::of(4.0), y / F::of(-0.5), z / F::of(1.7e38), x / F::of(1.2e-38), y / F::of(3.0), z / F::of(0.0), x / F::of(1.0),
+        y / F::of(f32::MIN_POSITIVE), z / F::of(2.0 * f32::MIN_POSITIVE), x / F::of(f32::INFINITY), y / F::of(1e-45),
+        z / F::of(f32::from_bits(0x7F00_0000)), F::of(4.0) / x
+    ];
     fused_once |x, y, z| [(x + 1.0).mul_add(y + 1.0, z + 1.0)];
     rounding |x, y, z| [x.floor(), y.ceil(), z.trunc(), x.round()];
     comparisons |x, y, z| [
@@ -146,6 +151,10 @@ functions! {
 functions! {
     doubles f64 Binary64 double
     arithmetic |x, y, z| [x + y, x - z, x * y, x / z, -x, x.sqrt(), x.abs(), x.copysign(y)];
+    quotients |x, y, z| [
+        x / F::of(4.0), y / F::of(-0.5), z / F::of(f64::MIN_POSITIVE), x / F::of(4.0 * f64::MIN_POSITIVE), y / F::of(3.0),
+        z / F::of(f64::from_bits(0x7FE0_0000_0000_0000)), x / F::of(5e-324)
+    ];
     fused |x, y, z| [x.mul_add(y, z), (-x).mul_add(y, z), x.mul_add(y, -z), (-x).mul_add(y, F::of(-0.5))];
     rounding |x, y, z| [x.floor(), y.ceil(), z.trunc(), x.round()];
     comparisons |x, y, z| [truth(x.less(y), x, z), truth(x.less_equal(y), y, z), truth(!x.equal(y) & y.less(z), x, z)];

@@ -58,6 +58,10 @@ impl Open {
     /// `other`.
     fn joined(&self, other: &Open, graph: &Graph, all: &[Option<Member>]) -> Option<Open> {
         let (cut, domain) = (self.cut.with(&other.cut)?, self.domain.joined(&other.domain)?);
+        // A program has one type of number. It becomes an integer only when it is stored.
+        if self.reads.iter().any(|id| graph.value(*id).dtype.is_integer() && other.computes.contains(id)) {
+            return None;
+        }
         let mut reads: Vec<ValueId> = self.reads.iter().copied().filter(|id| !other.computes.contains(id)).collect();
         reads.extend(&other.reads);
         reads.sort_unstable();
@@ -90,16 +94,17 @@ impl Open {
                 (Kind::Rows, Core::Slice) => Place::Element,
                 (Kind::Rows, _) => Place::Flat,
             };
+            let is_number = value.dtype.is_differentiable();
             if !self.computes.contains(id) {
-                return value.dtype != DType::Bool || domain.read(to, &value.shape) == Place::Element;
+                return is_number || domain.read(to, &value.shape) == Place::Element;
             }
             let is_each_row = to == Place::Element && from == Some(Place::Row) && kind == Kind::Elements;
             from == Some(to) || is_each_row || value.shape.numel() == 1
         };
-        // A truth value for each row cannot be an output.
+        // A truth value or an integer for each row cannot be an output.
         let is_element = |id: ValueId| {
             let value = graph.value(id);
-            value.dtype != DType::Bool || domain.place(&value.shape) == Some(Place::Element)
+            value.dtype.is_differentiable() || domain.place(&value.shape) == Some(Place::Element)
         };
         let is_well = |at: &usize| {
             let (call, Some(member)) = (&graph.calls[*at], &all[*at]) else { return false };

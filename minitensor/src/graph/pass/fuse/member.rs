@@ -41,10 +41,14 @@ impl Member {
             return Some(same);
         }
         let op = &call.op;
-        let dtype = computed(dtype(graph, call)?)?;
+        let own = dtype(graph, call)?;
+        let dtype = computed(own)?;
         let is_number = |id: ValueId| computed(graph.value(id).dtype) == Some(dtype);
+        // An integer becomes a number of the dtype in which all are computed, without rounding to another.
+        let is_exact = own == dtype && op.generics.len() == 1;
+        let is_taken = |id: ValueId| is_number(id) || is_exact && graph.value(id).dtype.is_integer();
         let takes = |(i, arg): (usize, &Operand)| match (op.parameter(i).dtype, arg) {
-            (DTypeRule::Generic(_), Operand::Value(id)) => is_number(*id),
+            (DTypeRule::Generic(_), Operand::Value(id)) => is_taken(*id),
             (DTypeRule::Generic(_), Operand::Number(_)) | (_, Operand::None) => true,
             (DTypeRule::Fixed(DType::Bool), Operand::Value(id)) => graph.value(*id).dtype == DType::Bool,
             _ => false,
@@ -104,11 +108,16 @@ fn view(graph: &Graph, call: &Call) -> Option<Member> {
     (is_plain && compiles_programs(from.device)).then(|| Member { kind: Kind::View, body: identity(), domain })
 }
 
-/// A conversion between dtypes that are computed in the same dtype.
+/// A conversion between dtypes that are computed in the same dtype, from integers to such a dtype, or to integers.
 fn cast(graph: &Graph, call: &Call) -> Option<Member> {
     let ([Operand::Value(x)], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
     let (from, to) = (graph.value(*x), graph.value(*y));
-    let dtype = computed(from.dtype).filter(|dtype| computed(to.dtype) == Some(*dtype))?;
+    let dtype = match (computed(from.dtype), computed(to.dtype)) {
+        (Some(from), Some(to)) if from == to => from,
+        (Some(from), None) if to.dtype.is_integer() => from,
+        (None, Some(dtype)) if from.dtype.is_integer() && dtype == to.dtype => dtype,
+        _ => return None,
+    };
     let is_cast = names::ASTYPE.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op)) && from.memory != to.memory;
     let is_plain = is_cast && call.is_pure() && call.cut.detached.is_empty();
     let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
@@ -126,11 +135,12 @@ fn computed(dtype: DType) -> Option<DType> {
     Some(dtype.compute()).filter(|dtype| matches!(dtype, DType::F32 | DType::F64))
 }
 
-/// The dtype of the first number that a call takes.
+/// The dtype of the first float that a call takes or, if it takes integers only, computes.
 fn dtype(graph: &Graph, call: &Call) -> Option<DType> {
     let is_generic = |i: &usize| matches!(call.op.parameter(*i).dtype, DTypeRule::Generic(_));
     let dtype = |i: usize| if let Operand::Value(id) = call.args[i] { Some(graph.value(id).dtype) } else { None };
-    (0..call.args.len()).filter(is_generic).find_map(dtype)
+    let taken = (0..call.args.len()).filter(is_generic).filter_map(dtype);
+    taken.chain(call.computes().map(|id| graph.value(id).dtype)).find(|dtype| dtype.is_differentiable())
 }
 
 /// The program of a call.

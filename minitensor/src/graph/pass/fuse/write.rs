@@ -46,7 +46,16 @@ pub fn fused(graph: &mut Graph, groups: &Groups, at: &[usize], is_used: &dyn Fn(
     // Without the constants, the inputs may broadcast to a smaller shape.
     let broadcast = inputs.iter().try_fold(Shape::default(), |shape, input| shape.broadcast(&reached(input)))?;
     let has_row = inputs.iter().any(|(_, place)| *place == Place::Element);
-    if others.len() < 2 || outputs.is_empty() || outputs.len() > TENSORS || broadcast != domain.shape || !has_row {
+    // Integers alone are computed in `float32`.
+    let has_dtype =
+        domain.dtype == DType::F32 || inputs.iter().any(|(id, _)| graph.value(*id).dtype.is_differentiable());
+    if others.len() < 2
+        || outputs.is_empty()
+        || outputs.len() > TENSORS
+        || broadcast != domain.shape
+        || !has_row
+        || !has_dtype
+    {
         return None;
     }
     let body = Body { graph, domain: &domain, calls: &calls, members: &members, inputs: &inputs, numbers };
@@ -256,10 +265,11 @@ impl Body<'_> {
         } else {
             CustomOpBuilder::from_program(name, program)?
         };
-        // The first number has the dtype variable.
+        // The first float has the dtype variable.
         let dtype = |id: ValueId| self.graph.value(id).dtype;
         let of_inputs = || self.inputs.iter().map(|(id, _)| dtype(*id)).enumerate();
-        let own = of_inputs().map(|(_, dtype)| dtype).find(|dtype| *dtype != DType::Bool).unwrap_or(self.domain.dtype);
+        let own =
+            of_inputs().map(|(_, dtype)| dtype).find(|dtype| dtype.is_differentiable()).unwrap_or(self.domain.dtype);
         let has_other = |(_, dtype): &(usize, DType)| *dtype != own;
         let of_outputs = outputs.iter().map(|id| dtype(*id)).enumerate();
         let builder = builder.dtypes(DTypeSet::of(&[own]));
