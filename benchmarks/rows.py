@@ -22,7 +22,7 @@ GRAPH_CHAIN = Group("Graphs: chains", 1.5)
 GRAPH_CHAIN_LARGE = Group("Graphs: chains, 16 Mi", 3)
 GRAPH_CHAIN_GRADIENT = Group("Graphs: chains with gradient", 2)
 GRAPH_NORM = Group("Graphs: gelu, dropout, residual, norm", 1.5)
-GRAPH_EPILOGUE = Group("Graphs: products with element ops", 1.2)
+GRAPH_EPILOGUE = Group("Graphs: products with element ops", 1)
 GRAPH_TRAINING = Group("Graphs: training with AdamW", 1.3)
 
 MEAN_TARGET = 1.8
