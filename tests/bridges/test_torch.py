@@ -1,5 +1,6 @@
 """`minitensor.torch`: calls, compilation, transforms, export, and errors."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -368,6 +369,30 @@ def test_ops_of_python_are_added_replaced_and_removed():
     with pytest.raises(ZeroDivisionError, match="on purpose"):
         mtt.bridged.twice(x)
     mt.unregister_custom_op_py("bridged::twice")
+
+
+def test_an_op_of_pytorch_that_is_held_gets_a_new_definition():
+    def define(k):
+        @mt.element_op(name="bridged::scaled")
+        def scaled(x):
+            return x * k
+
+    define(2.0)
+    held = torch.ops.minitensor.bridged__scaled
+    held_overload, g = held.default, compiled(lambda x: torch.ops.minitensor.bridged__scaled(x) + 1)
+    x = torch.ones(2, requires_grad=True)
+    assert held(x).tolist() == [2, 2] and g(x).tolist() == [3, 3]
+    for k in (3.0, 4.0):
+        mt.unregister_custom_op_py("bridged::scaled")
+        with pytest.raises(RuntimeError, match="op 'bridged::scaled' was unregistered"):
+            held(x)
+        define(k)
+        gc.collect()
+        for f in (held, held_overload, torch.ops.minitensor.bridged__scaled, mtt.bridged.scaled):
+            y = f(x)
+            assert y.tolist() == [k, k] and torch.autograd.grad(y.sum(), x)[0].tolist() == [k, k]
+            assert torch.func.vmap(f)(x.detach()).tolist() == [k, k]
+    mt.unregister_custom_op_py("bridged::scaled")
 
 
 def test_threads_and_repeated_registration():

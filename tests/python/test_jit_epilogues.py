@@ -99,6 +99,48 @@ def test_half_floats_are_rounded_as_by_separate_calls(dtype):
     assert PRODUCT in joined(lambda r: mt.ops.tanh(r @ r.T + 1), r)
 
 
+OTHERS = ["int8", "uint8", "int32", "int64", "bool", "float16", "bfloat16", "float32", "float64", "complex64"]
+WITH_OTHERS = {
+    "product": lambda y, n: y * n,
+    "product, sum": lambda y, n: y * n + 1,
+    "sum": lambda y, n: n + y,
+    "sum of two": lambda y, n: n * 2 + y,
+    "stored": lambda y, n: (y * 10).astype(n.dtype),
+    "stored, sum": lambda y, n: (y * 10 + n.astype(y.dtype)).astype(n.dtype),
+}
+LAYOUTS = {
+    "contiguous": lambda n: n,
+    "transposed": lambda n: n.T.copy().T,
+    "every other column": lambda n: mt.ops.concat([n, n], -1)[:, ::2],
+    "columns reversed": lambda n: n[:, ::-1],
+    "rows reversed": lambda n: n[::-1],
+    "column": lambda n: n[:, :1],
+    "row": lambda n: n[0],
+    "number": lambda n: n[0, 0],
+}
+
+
+@pytest.mark.parametrize("dtype", OTHERS)
+@pytest.mark.parametrize("own", ["float32", "float64"])
+def test_tensors_of_all_dtypes_and_layouts_beside_a_product(own, dtype):
+    x, y, image, weight = (array(*s, dtype=own) for s in ((40, 30), (30, 50), (1, 3, 9, 9), (40, 3, 2, 2)))
+    others = mt.Tensor(np.random.default_rng(1).integers(0, 9, (40, 50))).astype(dtype)
+    for layout in LAYOUTS.values():
+        n = layout(others)
+        for name, f in WITH_OTHERS.items():
+            if dtype == "complex64" and name.startswith("stored"):
+                continue
+            jitted = mt.jit(lambda n, f=f: f(x @ y, n))
+            jitted(n)
+            got, want = jitted(n), f(x @ y, n)
+            assert got.dtype == want.dtype and bits(got) == bits(want)
+    if dtype != "complex64":
+        n = layout(others[:, :1, None])
+        for f in WITH_OTHERS.values():
+            joined(lambda n, f=f: f(mt.ops.conv2d(image, weight)[0], n), n)
+            joined(lambda n, f=f: f(mt.ops.conv2d(image, weight), n), n)
+
+
 def test_a_product_that_has_other_uses_stays():
     x, y, several = array(20, 30), array(30, 20), array(3, 20, 20)
 

@@ -81,6 +81,16 @@ pub struct ElementLoop<'a> {
     pub grain: usize,
 }
 
+impl ElementLoop<'_> {
+    /// The dtype in which it computes a tensor of this dtype.
+    fn compute(&self, dtype: DType) -> DType {
+        match self.of_integers {
+            Some(compute) if dtype.is_integer() => compute,
+            _ => dtype.compute(),
+        }
+    }
+}
+
 /// Computes `outputs` from `inputs`, which all broadcast to `shape`. An output that is `None` is computed and discarded.
 /// `output_dtypes` are the dtypes of all outputs.
 pub fn run(
@@ -94,10 +104,7 @@ pub fn run(
     if n == 0 {
         return Ok(());
     }
-    let compute = |dtype: DType| match kernel.of_integers {
-        Some(compute) if dtype.is_integer() => compute,
-        _ => dtype.compute(),
-    };
+    let compute = |dtype: DType| kernel.compute(dtype);
     let simple = |t: &Option<&Tensor>| {
         t.is_some_and(|t| t.shape() == shape && t.is_contiguous() && compute(t.dtype()) == t.dtype())
     };

@@ -10,6 +10,7 @@ import torch
 
 from .._minitensor import _array_function, _gradient, _has_cuda, _op_identity, _undispatched_function
 from . import batching, decomposition, shapes
+from .declaration import declare
 from .definition import Definition, given, in_schema
 from .function import make_function
 from .recording import (
@@ -77,7 +78,7 @@ class Op:
         return not self.is_destroyed and bool(_op_identity(self.definition.name) == self.identity)
 
     def destroy(self) -> None:
-        """Removes the op from the dispatcher."""
+        """Removes the kernels of the op from the dispatcher."""
         self.is_destroyed = True
         self.library._destroy()
 
@@ -90,8 +91,7 @@ class Op:
         batch: Any,
         decomposition: Callable[..., Any],
     ) -> Any:
-        tags = [torch.Tag.pt2_compliant_tag]
-        self.library.define(name + schema, tags=tags)
+        declare(self.library.ns, name, schema)
         qualified = f"{self.library.ns}::{name}"
         if self.definition.inputs:
             elsewhere = functools.partial(self._compute_elsewhere, decomposition)

@@ -33,8 +33,8 @@ impl<'a, 'k> PartLoop<'a, 'k> {
         output_dtypes: &[DType],
     ) -> Option<PartLoop<'a, 'k>> {
         let axis = (0..=shape.len()).rfind(|axis| shape[*axis..].iter().product::<usize>() == width)?;
-        let of = |t: &Tensor| ElementOperand::of(t, shape, t.dtype().compute());
-        let nothing = |dtype: DType| ElementOperand::nothing(dtype, dtype.compute());
+        let of = |t: &Tensor| ElementOperand::of(t, shape, kernel.compute(t.dtype()));
+        let nothing = |dtype: DType| ElementOperand::nothing(dtype, kernel.compute(dtype));
         let mut operands: Vec<ElementOperand> = Vec::with_capacity(inputs.len() + outputs.len());
         operands.extend(inputs.iter().map(|t| t.map_or_else(|| nothing(DType::F64), of)));
         operands.extend(outputs.iter().zip(output_dtypes).map(|(t, dtype)| t.map_or_else(|| nothing(*dtype), of)));
@@ -56,7 +56,7 @@ impl<'a, 'k> PartLoop<'a, 'k> {
         let is_large = shape.numel() >= FEWEST_STORED;
         let made = if is_large { stored(kernel, &sizes, &mut operands, inputs.len(), false) } else { None };
         for operand in operands.iter_mut().filter(|o| o.wanted) {
-            operand.direct = operand.storage != Storage::Own || operand.steps_by(1);
+            operand.direct = matches!(operand.storage, Storage::One | Storage::EveryOther) || operand.steps_by(1);
         }
         let is_fit = |o: &ElementOperand| o.direct || !o.wanted && o.data.is_null();
         let (ins, outs) = operands.split_at(inputs.len());

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::dtype::DType;
 use crate::graph::{Call, Cut, Graph, Operand, ValueId};
 use crate::op::by_name::names;
-use crate::op::{Arity, Role};
+use crate::op::{Arity, DTypeRule, Output, Role};
 use crate::tensor::{Device, DeviceKind};
 use pair::{Pair, Part, Slot};
 
@@ -71,6 +71,21 @@ impl Uses {
     }
 }
 
+/// Whether an element op computes tensors of this dtype, and converts none to it.
+fn computes_in(graph: &Graph, call: &Call, dtype: DType) -> bool {
+    let is_own = |rule: DTypeRule, id: ValueId| match rule {
+        DTypeRule::Generic(_) => graph.value(id).dtype == dtype,
+        DTypeRule::Fixed(fixed) => graph.value(id).dtype == fixed,
+        _ => false,
+    };
+    let takes = |(i, arg): (usize, &Operand)| match arg {
+        Operand::Value(id) => is_own(call.op.parameter(i).dtype, *id),
+        _ => true,
+    };
+    let gives = |(output, id): (&Output, &Option<ValueId>)| id.is_none_or(|id| is_own(output.dtype, id));
+    call.args.iter().enumerate().all(takes) && call.op.outputs.iter().zip(&call.outputs).all(gives)
+}
+
 /// Calls that are joined with an element op.
 struct Joined {
     /// The call that computes in parts, then views of its result.
@@ -84,7 +99,7 @@ struct Joined {
 impl Joined {
     fn of(graph: &Graph, uses: &Uses, at: usize, read: ValueId) -> Option<Joined> {
         let (value, then) = (graph.value(read), &graph.calls[at]);
-        if !then.computes().all(|id| graph.value(id).shape == value.shape) {
+        if !then.computes().all(|id| graph.value(id).shape == value.shape) || !computes_in(graph, then, value.dtype) {
             return None;
         }
         let (mut calls, mut cut) = (Vec::new(), then.cut.clone());
