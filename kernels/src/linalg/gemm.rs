@@ -213,8 +213,8 @@ pub(crate) unsafe fn visit_as<T, U>(visit: Visit<'_, T>) -> Visit<'_, U> {
 /// Computes `a · b` without storing it: `visit` gets each part as soon as it is complete, with the row and the column of its
 /// first element, while it is in the cache. Several threads may call it at a time. The elements are those of [`matmul`].
 ///
-/// Returns false, without a call of `visit`, if the product is better computed as a whole: for vectors, few elements, many
-/// terms, and numbers other than `f32` and `f64`.
+/// Returns false without calling `visit` if the product is better computed as a whole: for vectors, few multiplications, a
+/// large `b`, and numbers other than `f32` and `f64`.
 ///
 /// # Panics
 /// If the shapes are not `m × k` and `k × n`.

@@ -20,6 +20,15 @@ impl<'a> Wanted<'a> {
         Wanted { bits, places: &[] }
     }
 
+    /// The outputs for which there is a `true`. All of them, if there are more than 64.
+    pub fn these(is_wanted: impl ExactSizeIterator<Item = bool>) -> Wanted<'static> {
+        if is_wanted.len() > 64 {
+            return Wanted::ALL;
+        }
+        let unwanted = is_wanted.enumerate().filter(|(_, is_wanted)| !is_wanted);
+        Wanted::of(!unwanted.map(|(k, _)| 1_u64 << k).sum::<u64>())
+    }
+
     /// All outputs, in the memory of these tensors where that is possible.
     pub fn at(places: &'a [Tensor]) -> Wanted<'a> {
         Wanted { bits: u64::MAX, places }

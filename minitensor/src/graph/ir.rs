@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::attr::Attr;
 use crate::autograd::GradMeta;
 use crate::dtype::DType;
-use crate::op::{Body, OpRef, Role};
+use crate::op::{Body, OpName, OpRef, Role};
 use crate::random::Block;
 use crate::tensor::{Device, Shape, Tensor};
 
@@ -147,6 +147,11 @@ impl Call {
     /// Whether the call does more than compute its outputs.
     pub fn has_effects(&self) -> bool {
         self.draws || self.op.body.is_interpreted() || self.changes().next().is_some()
+    }
+
+    /// Whether the op is the one with this name.
+    pub fn is_of(&self, name: &OpName) -> bool {
+        name.get().is_ok_and(|op| std::ptr::eq(&*self.op, &**op))
     }
 
     /// Whether the op is computed element by element.

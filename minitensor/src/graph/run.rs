@@ -181,8 +181,5 @@ fn run(call: &Call, values: &mut [Option<Tensor>], numbers: &[f64]) -> Result<()
 /// The outputs that a call computes. A body over whole tensors computes all.
 fn wanted(call: &Call) -> Wanted<'static> {
     let is_loop = !matches!(call.op.body, Body::Tensor(_) | Body::Dynamic(_));
-    if !is_loop || call.outputs.len() > 64 || call.outputs.iter().all(Option::is_some) {
-        return Wanted::ALL;
-    }
-    Wanted::of(call.outputs.iter().enumerate().filter(|(_, id)| id.is_some()).map(|(k, _)| 1 << k).sum())
+    if is_loop { Wanted::these(call.outputs.iter().map(Option::is_some)) } else { Wanted::ALL }
 }

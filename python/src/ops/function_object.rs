@@ -14,7 +14,7 @@ use super::function::Function;
 use super::method_def::{FastCall, MethodDef, enter};
 use crate::error::Result;
 
-/// What a function object does when it is called.
+/// The function that a function object calls.
 #[derive(Clone, Copy)]
 pub enum Call {
     /// Calls the op.

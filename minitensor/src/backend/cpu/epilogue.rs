@@ -8,6 +8,7 @@ use super::elements;
 use super::strided::PartLoop;
 use crate::attr::Attr;
 use crate::backend::Wanted;
+use crate::dispatch::Produced;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::{OpDef, OutputPart, PartsKernel};
@@ -43,7 +44,7 @@ pub struct Then<'a> {
 }
 
 /// Computes the outputs of both calls together. `None` if they are better computed one after the other.
-pub fn run(first: &First<'_>, then: &Then<'_>) -> Result<Option<SmallVec<[Option<Tensor>; 1]>>> {
+pub fn run(first: &First<'_>, then: &Then<'_>) -> Result<Option<Produced>> {
     let Then { op, of_parts, attrs, wanted, shape, dtype, .. } = *then;
     // It has the shape of the result, and no memory.
     let form = Tensor::full(Shape::default(), 0.into(), dtype, Device::Cpu)?.broadcast_view(shape);

@@ -131,8 +131,8 @@ fn shares((m, n, k): (usize, usize, usize)) -> (usize, usize) {
     (threads, (tasks / threads).min(TASKS) * threads)
 }
 
-/// Computes `a · b` in parts. `visit` gets each part when it is complete. Returns false, without a call of it, if sums have
-/// so many terms that their parts do not stay in the cache.
+/// Computes `a · b` in parts. `visit` gets each part when it is complete. Returns false without calling it if the packed
+/// panels of `b` are larger than [`LEVEL_3`], because the sums are then added in several passes.
 ///
 /// # Safety
 /// As for [`multiply`].

@@ -14,7 +14,8 @@ use crate::op::{Arity, DTypeRule, Output, Role};
 use crate::tensor::{Device, DeviceKind};
 use pair::{Pair, Part, Slot};
 
-/// Joins each element op with a call whose result only it reads, if no call between both changes what they read.
+/// Joins each element op with the call that computes one of its inputs. No other call may read that input, and no call between
+/// the two may change an input of the first.
 pub fn join(mut graph: Graph) -> Graph {
     let uses = Uses::of(&graph);
     let mut removed = BTreeSet::new();
@@ -62,7 +63,7 @@ impl Uses {
         Uses { computed, read, changed }
     }
 
-    /// Whether a call between two others changes what the first one reads.
+    /// Whether a call after `first` and before `last` changes an input of `first`.
     fn is_changed(&self, graph: &Graph, first: usize, last: usize) -> bool {
         graph.calls[first].reads().any(|id| {
             let changed = &self.changed[graph.memory(id)];
@@ -109,7 +110,7 @@ impl Joined {
             let call = &graph.calls[first];
             cut = cut.with(&call.cut).filter(|_| call.is_pure() && call.cut.detached.is_empty())?;
             calls.insert(0, first);
-            if !is_reshape(call) {
+            if !call.is_of(&names::RESHAPE) {
                 let is_fit = computes_parts(graph, call) && !uses.is_changed(graph, first, at);
                 return is_fit.then_some(Joined { calls, read, cut });
             }
@@ -168,15 +169,11 @@ pub fn passed_on(graph: &Graph) -> Vec<bool> {
     graph.calls.iter().flat_map(Call::reads).for_each(|id| readers[id.at()] += 1);
     let mut passed_on = vec![false; graph.values.len()];
     for call in &graph.calls {
-        if computes_parts(graph, call) || is_reshape(call) && call.reads().all(|id| passed_on[id.at()]) {
+        if computes_parts(graph, call) || call.is_of(&names::RESHAPE) && call.reads().all(|id| passed_on[id.at()]) {
             call.computes().for_each(|id| passed_on[id.at()] = readers[id.at()] == 1);
         }
     }
     passed_on
-}
-
-fn is_reshape(call: &Call) -> bool {
-    names::RESHAPE.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op))
 }
 
 /// Whether a call can pass on the parts of its result.

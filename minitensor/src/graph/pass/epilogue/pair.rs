@@ -10,7 +10,7 @@ use crate::attr::Attr;
 use crate::autograd::is_grad_enabled;
 use crate::backend::Wanted;
 use crate::backend::cpu::epilogue::{self, First, Then};
-use crate::dispatch::dispatch_wanted;
+use crate::dispatch::{Produced, dispatch_wanted};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::by_name::reshape::reshape;
@@ -54,7 +54,7 @@ impl Part {
     }
 
     /// Calls the op.
-    fn call(&self, args: &[&Tensor], result: Option<&Tensor>, wanted: Wanted<'_>) -> Result<Outputs> {
+    fn call(&self, args: &[&Tensor], result: Option<&Tensor>, wanted: Wanted<'_>) -> Result<Produced> {
         let arg = |slot: &Slot| match slot {
             Slot::Number(number) => Arg::Number(*number),
             Slot::Argument(i) => Arg::Tensor(args[*i]),
@@ -65,8 +65,6 @@ impl Part {
         dispatch_wanted(&self.op, &given, &self.attrs, wanted)
     }
 }
-
-type Outputs = SmallVec<[Option<Tensor>; 1]>;
 
 /// An op that computes in parts, and the element op after it.
 pub struct Pair {
@@ -131,14 +129,11 @@ impl Pair {
     }
 
     fn wanted(&self) -> Wanted<'static> {
-        match self.is_wanted.iter().all(|wanted| *wanted) {
-            true => Wanted::ALL,
-            false => Wanted::of(self.is_wanted.iter().enumerate().map(|(k, wanted)| u64::from(*wanted) << k).sum()),
-        }
+        Wanted::these(self.is_wanted.iter().copied())
     }
 
     /// Computes both at a time. `None` if that is not possible for these tensors.
-    fn together(&self, args: &[&Tensor]) -> Result<Option<Outputs>> {
+    fn together(&self, args: &[&Tensor]) -> Result<Option<Produced>> {
         let Pair { first, then, shape, dtype, width, .. } = self;
         let Some(kernel) = first.op.kernels_on(DeviceKind::Cpu).find_map(Kernels::parts) else { return Ok(None) };
         let (none, numbers) = (first.numbers(*dtype)?, then.numbers(*dtype)?);
@@ -158,7 +153,7 @@ impl Pair {
         )
     }
 
-    fn one_by_one(&self, args: &[&Tensor]) -> Result<Outputs> {
+    fn one_by_one(&self, args: &[&Tensor]) -> Result<Produced> {
         let missing = || Error::runtime(format!("op '{}' returned nothing", self.first.op.name));
         let result = self.first.call(args, None, Wanted::ALL)?.into_iter().flatten().next().ok_or_else(missing)?;
         let result = reshape(&result, self.shape.iter().map(|n| *n as i64).collect())?;

@@ -9,7 +9,7 @@ use crate::backend::compiles_programs;
 use crate::dtype::DType;
 use crate::graph::{Call, Graph, Operand, ValueId};
 use crate::op::by_name::names;
-use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, OpName, Role, ShapeRule, gradient};
+use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient};
 use crate::tensor::{Region, Shape};
 
 /// The fewest and the most elements of a row. A longer row has work for several threads.
@@ -87,21 +87,20 @@ impl Member {
 
 /// A view that adds or removes a last dimension of size 1, or repeats each element along a last dimension.
 fn view(graph: &Graph, call: &Call) -> Option<Member> {
-    let is = |name: &OpName| name.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op));
     let ([Operand::Value(x), ..], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
     let (from, to) = (graph.value(*x), graph.value(*y));
     let dtype = computed(from.dtype)?;
     let one_more = |short: &Shape, long: &Shape| long.split_last() == Some((&1, &**short));
-    let is_view = if is(&names::RESHAPE) || is(&names::SQUEEZE) || is(&names::UNSQUEEZE) {
+    let is_view = if [&names::RESHAPE, &names::SQUEEZE, &names::UNSQUEEZE].iter().any(|name| call.is_of(name)) {
         one_more(&from.shape, &to.shape) || one_more(&to.shape, &from.shape)
-    } else if is(&names::EXPAND) {
+    } else if call.is_of(&names::EXPAND) {
         from.shape.last() == Some(&1) && from.shape.split_last().map(|s| s.1) == to.shape.split_last().map(|s| s.1)
     } else {
         let region = || match call.attrs.first() {
             Some(Attr::Ints(region)) => Region::read(region).ok(),
             _ => None,
         };
-        is(&names::PART) && region().is_some_and(|region| region.differs_in_last_axis())
+        call.is_of(&names::PART) && region().is_some_and(|region| region.differs_in_last_axis())
     };
     let is_plain = is_view && call.is_pure() && call.cut.detached.is_empty() && from.memory == to.memory;
     let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
@@ -118,7 +117,7 @@ fn cast(graph: &Graph, call: &Call) -> Option<Member> {
         (None, Some(dtype)) if from.dtype.is_integer() && dtype == to.dtype => dtype,
         _ => return None,
     };
-    let is_cast = names::ASTYPE.get().is_ok_and(|op| std::ptr::eq(&*call.op, &**op)) && from.memory != to.memory;
+    let is_cast = call.is_of(&names::ASTYPE) && from.memory != to.memory;
     let is_plain = is_cast && call.is_pure() && call.cut.detached.is_empty();
     let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
     (is_plain && compiles_programs(from.device)).then(|| Member { kind: Kind::Elements, body: identity(), domain })

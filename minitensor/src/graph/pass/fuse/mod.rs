@@ -71,7 +71,7 @@ fn uses_outside(graph: &Graph, groups: &Groups) -> Vec<bool> {
 
 /// For each output of a call of an element op or of `clone`, the argument that it is a copy of.
 pub fn copied(graph: &Graph, call: &Call) -> SmallVec<[Option<ValueId>; 1]> {
-    if names::CLONE.get().is_ok_and(|clone| std::ptr::eq(&*call.op, &**clone)) && call.cut.detached.is_empty() {
+    if call.is_of(&names::CLONE) && call.cut.detached.is_empty() {
         return call.reads().map(Some).collect();
     }
     let member = if call.is_elementwise() { Member::of(graph, call) } else { None };
