@@ -84,6 +84,38 @@ fn large_layouts_copy_like_a_naive_loop() {
 }
 
 #[test]
+fn transposes_copy_like_a_naive_loop() {
+    let mut random = Lcg(13);
+    // Groups of two to four elements; a few more; parts of 128 and of other sizes.
+    for (m, n) in [(2, 700), (3, 64), (3, 1001), (4, 200), (7, 300), (16, 17), (127, 129), (130, 400), (513, 260)] {
+        for [m, n] in [[m, n], [n, m]] {
+            transpose(m, n, 0, || random.next() as u8);
+            transpose(m, n, 0, || random.next() as u16);
+            transpose(m, n, 3, || random.next() as u32);
+            transpose(m, n, 0, || random.next());
+        }
+    }
+    // These bypass the cache.
+    transpose(2049, 2050, 0, || random.next() as u32);
+    transpose(1030, 2048, 5, || random.next());
+}
+
+/// Copies a matrix of `m × n` elements to its transpose, whose rows are `gap` further apart than they need.
+fn transpose<T: Cast<T> + Default + PartialEq>(m: usize, n: usize, gap: usize, mut element: impl FnMut() -> T) {
+    let step = m + gap;
+    let src: Vec<T> = (0..m * n).map(|_| element()).collect();
+    let (mut got, mut want) = (vec![T::default(); n * step], vec![T::default(); n * step]);
+    for i in 0..n {
+        for j in 0..m {
+            want[i * step + j] = src[j * n + i];
+        }
+    }
+    // SAFETY: the buffers have these sizes.
+    unsafe { copy(&[n, m], src.as_ptr(), &[1, n as isize], got.as_mut_ptr(), &[step as isize, 1]) };
+    assert!(got == want, "{m} × {n}, {step} apart");
+}
+
+#[test]
 fn an_array_without_dimensions_has_one_element_and_an_empty_one_none() {
     let mut out = 0.0;
     // SAFETY: the first copy accesses one element, the second none.

@@ -2,6 +2,7 @@
 //! is compiled for each pair of them.
 
 mod blocks;
+mod channels;
 #[cfg(feature = "engine")]
 mod transpose;
 mod walk;

@@ -7,6 +7,12 @@ use crate::memory::stream::{fence, stream};
 
 /// The side length of the blocks of a transpose; a block and its cache lines fit the L1 cache.
 pub(super) const TILE: usize = 32;
+/// The number of elements of a part along each dimension. The source is read in runs that are long enough for the CPU to prefetch
+/// them, and the part fits the L2 cache.
+pub(super) const PART: usize = 128;
+/// The fewest elements along each dimension of a transpose in registers.
+#[cfg(feature = "engine")]
+const NARROW: usize = 16;
 /// The fewest bytes of a row that bypasses the cache: some whole cache lines.
 const STREAMED: usize = 256;
 /// The largest size of an element in bytes.
@@ -73,8 +79,11 @@ unsafe fn converted(elements: Elements, src: *const u8, dst: *mut u8, p: Dim, q:
 unsafe fn transpose(size: usize, src: *const u8, dst: *mut u8, p: Dim, q: Dim, is_large: bool) {
     // SAFETY: the caller's contract.
     unsafe {
+        if super::channels::transpose(size, src, dst, p, q) {
+            return;
+        }
         #[cfg(feature = "engine")]
-        if super::transpose::transpose(size, src, dst, p, q, is_large) {
+        if p.n.min(q.n) >= NARROW && super::transpose::transpose(size, src, dst, p, q, is_large) {
             return;
         }
         let _ = is_large;

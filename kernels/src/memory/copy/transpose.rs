@@ -3,8 +3,9 @@
 use std::mem::MaybeUninit;
 
 use super::Dim;
-use super::blocks::TILE;
+use super::blocks::{PART, TILE};
 use crate::memory::stream::{fence, stream};
+use crate::memory::{Line, Lines};
 use crate::runtime::register::{Job, Register, Task, Tiled, in_registers};
 
 /// Transposes like [`blocks`](super::blocks) if elements have the size of a float; returns false if they don't.
@@ -39,13 +40,22 @@ impl<T: Tiled> Job<T> for Transpose<T> {
     /// As for [`transpose`].
     unsafe fn run<R: Register<Element = T>>(self) {
         let Transpose { src, dst, p, q, is_large } = self;
-        for i in (0..p.n).step_by(TILE) {
-            for j in (0..q.n).step_by(TILE) {
-                // SAFETY: the block is a part of the elements.
+        let mut room = is_large.then(|| Lines::filled(T::default(), PART * PART));
+        for i in (0..p.n).step_by(PART) {
+            for j in (0..q.n).step_by(PART) {
+                // SAFETY: the part is within the elements.
                 unsafe {
                     let (src, dst) = (src.offset(j as isize * q.src).add(i), dst.offset(i as isize * p.dst).add(j));
-                    let (p, q) = (Dim { n: TILE.min(p.n - i), ..p }, Dim { n: TILE.min(q.n - j), ..q });
-                    R::run(Block::<R> { src, dst, p, q, is_large });
+                    let (p, q) = (Dim { n: PART.min(p.n - i), ..p }, Dim { n: PART.min(q.n - j), ..q });
+                    let Some(room) = &mut room else {
+                        part::<R>(src, dst, p, q);
+                        continue;
+                    };
+                    // Long runs of lines are written faster than single ones.
+                    part::<R>(src, room.as_mut_ptr(), Dim { dst: PART as isize, ..p }, q);
+                    for (i, row) in room.chunks_exact(PART).take(p.n).enumerate() {
+                        stream(row.as_ptr().cast(), dst.offset(i as isize * p.dst).cast(), q.n * size_of::<T>());
+                    }
                 }
             }
         }
@@ -55,18 +65,32 @@ impl<T: Tiled> Job<T> for Transpose<T> {
     }
 }
 
-/// A block of at most [`TILE`] elements along each dimension.
+/// Transposes a part in blocks.
+///
+/// # Safety
+/// As for [`transpose`], on a CPU with the instructions of `R`.
+unsafe fn part<R: Register>(src: *const R::Element, dst: *mut R::Element, p: Dim, q: Dim) {
+    // A block has a cache line of each row of the source, which the block beside it continues: the CPU prefetches about as many rows.
+    let line = Line::BYTES / size_of::<R::Element>();
+    for j in (0..q.n).step_by(line) {
+        for i in (0..p.n).step_by(TILE) {
+            // SAFETY: the block is a part of the elements.
+            unsafe {
+                let (src, dst) = (src.offset(j as isize * q.src).add(i), dst.offset(i as isize * p.dst).add(j));
+                let (p, q) = (Dim { n: TILE.min(p.n - i), ..p }, Dim { n: line.min(q.n - j), ..q });
+                R::run(Block::<R> { src, dst, p, q });
+            }
+        }
+    }
+}
+
+/// A block of at most [`TILE`] elements along `p`, and of a cache line along `q`.
 struct Block<R: Register> {
     src: *const R::Element,
     dst: *mut R::Element,
     p: Dim,
     q: Dim,
-    is_large: bool,
 }
-
-/// A block of the result, in whole cache lines.
-#[repr(align(64))]
-struct Lines<T>([[T; TILE]; TILE]);
 
 impl<R: Register> Task for Block<R> {
     type Output = ();
@@ -75,16 +99,18 @@ impl<R: Register> Task for Block<R> {
     /// As for [`transpose`].
     #[inline(always)]
     unsafe fn run(self) {
-        let Block { src, dst, p, q, is_large } = self;
-        let mut lines = MaybeUninit::<Lines<R::Element>>::uninit();
+        let Block { src, dst, p, q } = self;
+        let line = const { Line::BYTES / size_of::<R::Element>() };
+        let mut lines = MaybeUninit::<[Line; TILE]>::uninit();
         let block = lines.as_mut_ptr().cast::<R::Element>();
-        let at = |i: usize, j: usize| block.wrapping_add(i * TILE + j);
+        let at = |i: usize, j: usize| block.wrapping_add(i * line + j);
         let (height, width) = (p.n - p.n % R::LANES, q.n - q.n % R::LANES);
-        // SAFETY: i is below p.n and j below q.n, which are at most TILE. Only written elements of the block are read.
+        // SAFETY: i is below p.n, which is at most TILE, and j below q.n, at most that of a line. Only written elements of the block
+        // are read.
         unsafe {
             for j in (0..width).step_by(R::LANES) {
                 for i in (0..height).step_by(R::LANES) {
-                    R::transpose(src.offset(j as isize * q.src).add(i), q.src, at(i, j), TILE);
+                    R::transpose(src.offset(j as isize * q.src).add(i), q.src, at(i, j), line);
                 }
             }
             for j in 0..q.n {
@@ -94,8 +120,8 @@ impl<R: Register> Task for Block<R> {
             }
             for i in 0..p.n {
                 let to = dst.offset(i as isize * p.dst);
-                if is_large {
-                    stream(at(i, 0).cast(), to.cast(), q.n * size_of::<R::Element>());
+                if q.n == line {
+                    to.copy_from_nonoverlapping(at(i, 0), line);
                 } else {
                     to.copy_from_nonoverlapping(at(i, 0), q.n);
                 }

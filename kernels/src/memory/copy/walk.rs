@@ -2,13 +2,16 @@
 
 use smallvec::SmallVec;
 
-use super::blocks::plane;
+use super::blocks::{PART, plane};
 use super::{Dim, Elements, Pointer};
 use crate::memory::stream::{LARGE, fence, stream};
-use crate::runtime::threads::parallel_for;
+use crate::runtime::threads::{num_threads, parallel_for};
 
 /// The minimum number of elements per thread.
 const GRAIN: usize = 1 << 16;
+
+/// The length from which threads share the outermost dimension, rather than the next one if that is longer.
+const SHORT: usize = 8;
 
 /// All dimensions, the outermost first.
 type Dims = SmallVec<[Dim; 6]>;
@@ -64,19 +67,24 @@ pub(super) unsafe fn copy(
             fence();
         });
     }
-    let Some((&outer, inner)) = dims.split_first() else {
+    let Some(outer) = dims.first() else {
         // SAFETY: the pointers are valid for the only element.
         return unsafe { (elements.rows)(src, dst, Dim::ONE, Dim::ONE) };
     };
-    let rest: usize = inner.iter().map(|dim| dim.n).product();
+    let count: usize = dims.iter().map(|dim| dim.n).product();
     // The memory that the copy extends over, of which it may be a part.
-    let is_large = (outer.n * rest).max(outer.n * outer.dst.unsigned_abs()) * elements.dst >= LARGE;
-    parallel_for(outer.n, (GRAIN / rest).max(1), |range| {
+    let is_large = count.max(outer.n * outer.dst.unsigned_abs()) * elements.dst >= LARGE;
+    // Threads share the outermost dimension, unless it is short.
+    let shared = usize::from(outer.n < SHORT && dims.get(1).is_some_and(|next| next.n > outer.n));
+    let dim = dims[shared];
+    // The rows of a transpose are copied in parts.
+    let fewest = if dim.src == 1 { PART.min(dim.n / num_threads()).max(1) } else { 1 };
+    parallel_for(dim.n, (GRAIN / (count / dim.n)).max(fewest), |range| {
         let mut dims = dims.clone();
-        dims[0].n = range.len();
-        // SAFETY: the range is a part of the outermost dimension, and no other call writes to it.
+        dims[shared].n = range.len();
+        // SAFETY: the range is a part of the dimension, and no other call writes to it.
         unsafe {
-            let start = elements.at((from.get().cast_const(), to.get()), &outer, range.start as isize);
+            let start = elements.at((from.get().cast_const(), to.get()), &dim, range.start as isize);
             walk(&elements, &mut dims, start, is_large);
         }
     });
