@@ -5,11 +5,13 @@ use smallvec::SmallVec;
 use super::blocks::{PART, plane};
 use super::{Dim, Elements, Pointer};
 use crate::memory::stream::{LARGE, fence, stream};
-use crate::runtime::threads::{num_threads, parallel_for};
+use crate::runtime::threads::parallel_for;
 
 /// The minimum number of elements per thread.
 const GRAIN: usize = 1 << 16;
 
+/// The fewest parts of a long dimension that threads share.
+const PARTS: usize = 16;
 /// The length from which threads share the outermost dimension, rather than the next one if that is longer.
 const SHORT: usize = 8;
 
@@ -78,7 +80,7 @@ pub(super) unsafe fn copy(
     let shared = usize::from(outer.n < SHORT && dims.get(1).is_some_and(|next| next.n > outer.n));
     let dim = dims[shared];
     // The rows of a transpose are copied in parts.
-    let fewest = if dim.src == 1 { PART.min(dim.n / num_threads()).max(1) } else { 1 };
+    let fewest = if dim.src == 1 { PART.min(dim.n / PARTS).max(1) } else { 1 };
     parallel_for(dim.n, (GRAIN / (count / dim.n)).max(fewest), |range| {
         let mut dims = dims.clone();
         dims[shared].n = range.len();
