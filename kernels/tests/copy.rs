@@ -3,7 +3,7 @@
 mod lcg;
 
 use lcg::Lcg;
-use minitensor_kernels::{Cast, Truth, copy, f16};
+use minitensor_kernels::{Cast, Complex, Truth, copy, f16};
 
 /// Strides that lay the dimensions out in a random order, some backwards, some repeated if `repeat` is true. Also
 /// returns the length of the memory and the offset of the first element.
@@ -93,6 +93,7 @@ fn transposes_copy_like_a_naive_loop() {
             transpose(m, n, 0, || random.next() as u16);
             transpose(m, n, 3, || random.next() as u32);
             transpose(m, n, 0, || random.next());
+            transpose(m, n, 1, || Complex::new((random.next() % 1000) as f64, 1.0));
         }
     }
     // These bypass the cache.

@@ -17,6 +17,12 @@ impl Line {
     pub const BYTES: usize = 64;
     /// A line of zeros.
     pub const ZERO: Line = Line { _bytes: [0; Line::BYTES] };
+
+    /// The number of elements of a type in a line.
+    #[cfg(feature = "engine")]
+    pub(crate) const fn len<T>() -> usize {
+        Line::BYTES / size_of::<T>()
+    }
 }
 
 /// A value that is aligned to a cache line.

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Dim, Elements};
+use super::{Dim, Elements, channels};
 use crate::memory::stream::{fence, stream};
 
 /// The side length of the blocks of a transpose; a block and its cache lines fit the L1 cache.
@@ -79,20 +79,31 @@ unsafe fn converted(elements: Elements, src: *const u8, dst: *mut u8, p: Dim, q:
 unsafe fn transpose(size: usize, src: *const u8, dst: *mut u8, p: Dim, q: Dim, is_large: bool) {
     // SAFETY: the caller's contract.
     unsafe {
-        if super::channels::transpose(size, src, dst, p, q) {
-            return;
-        }
         #[cfg(feature = "engine")]
         if p.n.min(q.n) >= NARROW && super::transpose::transpose(size, src, dst, p, q, is_large) {
             return;
         }
         let _ = is_large;
         match size {
-            1 => in_blocks::<[u8; 1]>(src, dst, p, q),
-            2 => in_blocks::<[u8; 2]>(src, dst, p, q),
-            4 => in_blocks::<[u8; 4]>(src, dst, p, q),
-            8 => in_blocks::<[u8; 8]>(src, dst, p, q),
-            _ => in_blocks::<[u8; WIDEST]>(src, dst, p, q),
+            1 => by_elements::<[u8; 1]>(src, dst, p, q),
+            2 => by_elements::<[u8; 2]>(src, dst, p, q),
+            4 => by_elements::<[u8; 4]>(src, dst, p, q),
+            8 => by_elements::<[u8; 8]>(src, dst, p, q),
+            _ => by_elements::<[u8; WIDEST]>(src, dst, p, q),
+        }
+    }
+}
+
+/// Transposes elements of a type: groups of a few, or blocks.
+///
+/// # Safety
+/// As for [`transpose`].
+unsafe fn by_elements<T: Copy>(src: *const u8, dst: *mut u8, p: Dim, q: Dim) {
+    let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
+    // SAFETY: the caller's contract.
+    unsafe {
+        if !channels::transpose(src, dst, p, q) {
+            in_blocks(src, dst, p, q);
         }
     }
 }
@@ -101,8 +112,7 @@ unsafe fn transpose(size: usize, src: *const u8, dst: *mut u8, p: Dim, q: Dim, i
 ///
 /// # Safety
 /// As for [`transpose`].
-unsafe fn in_blocks<T: Copy>(src: *const u8, dst: *mut u8, p: Dim, q: Dim) {
-    let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
+unsafe fn in_blocks<T: Copy>(src: *const T, dst: *mut T, p: Dim, q: Dim) {
     // SAFETY: neither dimension is empty, so the first element exists.
     let mut tile = unsafe { [[*src; TILE]; TILE] };
     for i0 in (0..p.n).step_by(TILE) {

@@ -10,21 +10,8 @@ const GROUPS: usize = 64;
 /// false if neither does.
 ///
 /// # Safety
-/// As for [`plane`](super::blocks::plane), for elements of this size, and `p.src` and `q.dst` must be 1.
-pub(super) unsafe fn transpose(size: usize, src: *const u8, dst: *mut u8, p: Dim, q: Dim) -> bool {
-    macro_rules! by_size {
-        ($($size:literal)*) => {
-            match size {
-                $($size => of_size::<[u8; $size]>(src.cast(), dst.cast(), p, q),)*
-                _ => false,
-            }
-        };
-    }
-    by_size! { 1 2 4 8 }
-}
-
-/// The caller ensures what [`transpose`] requires.
-fn of_size<T: Copy>(src: *const T, dst: *mut T, p: Dim, q: Dim) -> bool {
+/// As for [`plane`](super::blocks::plane), for these elements, and `p.src` and `q.dst` must be 1.
+pub(super) unsafe fn transpose<T: Copy>(src: *const T, dst: *mut T, p: Dim, q: Dim) -> bool {
     macro_rules! by_count {
         ($($n:literal)*) => {
             match (p.n, q.n) {

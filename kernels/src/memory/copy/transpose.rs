@@ -4,9 +4,10 @@ use std::mem::MaybeUninit;
 
 use super::Dim;
 use super::blocks::{PART, TILE};
+use crate::memory::Line;
 use crate::memory::stream::{fence, stream};
-use crate::memory::{Line, Lines};
 use crate::runtime::register::{Job, Register, Task, Tiled, in_registers};
+use crate::runtime::stop::vec_for;
 
 /// Transposes like [`blocks`](super::blocks) if elements have the size of a float; returns false if they don't.
 /// Large results bypass the cache.
@@ -40,21 +41,23 @@ impl<T: Tiled> Job<T> for Transpose<T> {
     /// As for [`transpose`].
     unsafe fn run<R: Register<Element = T>>(self) {
         let Transpose { src, dst, p, q, is_large } = self;
-        let mut room = is_large.then(|| Lines::filled(T::default(), PART * PART));
+        let mut room: Vec<Line> = vec_for(if is_large { PART * PART / Line::len::<T>() } else { 0 });
+        let room = room.as_mut_ptr().cast::<T>();
         for i in (0..p.n).step_by(PART) {
             for j in (0..q.n).step_by(PART) {
-                // SAFETY: the part is within the elements.
+                // SAFETY: the part is within the elements, and `room` has room for it.
                 unsafe {
                     let (src, dst) = (src.offset(j as isize * q.src).add(i), dst.offset(i as isize * p.dst).add(j));
                     let (p, q) = (Dim { n: PART.min(p.n - i), ..p }, Dim { n: PART.min(q.n - j), ..q });
-                    let Some(room) = &mut room else {
+                    if !is_large {
                         part::<R>(src, dst, p, q);
                         continue;
-                    };
+                    }
                     // Long runs of lines are written faster than single ones.
-                    part::<R>(src, room.as_mut_ptr(), Dim { dst: PART as isize, ..p }, q);
-                    for (i, row) in room.chunks_exact(PART).take(p.n).enumerate() {
-                        stream(row.as_ptr().cast(), dst.offset(i as isize * p.dst).cast(), q.n * size_of::<T>());
+                    part::<R>(src, room, Dim { dst: PART as isize, ..p }, q);
+                    for i in 0..p.n {
+                        let (from, to) = (room.add(i * PART), dst.offset(i as isize * p.dst));
+                        stream(from.cast(), to.cast(), q.n * size_of::<T>());
                     }
                 }
             }
@@ -71,7 +74,7 @@ impl<T: Tiled> Job<T> for Transpose<T> {
 /// As for [`transpose`], on a CPU with the instructions of `R`.
 unsafe fn part<R: Register>(src: *const R::Element, dst: *mut R::Element, p: Dim, q: Dim) {
     // A block has a cache line of each row of the source, which the block beside it continues: the CPU prefetches about as many rows.
-    let line = Line::BYTES / size_of::<R::Element>();
+    let line = Line::len::<R::Element>();
     for j in (0..q.n).step_by(line) {
         for i in (0..p.n).step_by(TILE) {
             // SAFETY: the block is a part of the elements.
@@ -100,7 +103,7 @@ impl<R: Register> Task for Block<R> {
     #[inline(always)]
     unsafe fn run(self) {
         let Block { src, dst, p, q } = self;
-        let line = const { Line::BYTES / size_of::<R::Element>() };
+        let line = const { Line::len::<R::Element>() };
         let mut lines = MaybeUninit::<[Line; TILE]>::uninit();
         let block = lines.as_mut_ptr().cast::<R::Element>();
         let at = |i: usize, j: usize| block.wrapping_add(i * line + j);

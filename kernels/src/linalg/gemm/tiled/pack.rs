@@ -13,7 +13,7 @@ const APART: usize = 1 << 10;
 /// The number of elements from one packed row of `a` to the next. Long rows are so far apart that the rows of a tile are in
 /// different sets of the cache.
 pub(super) fn packed_step<T>(depth: usize) -> usize {
-    let line = Line::BYTES / size_of::<T>();
+    let line = Line::len::<T>();
     if depth * size_of::<T>() < APART { depth } else { (depth.div_ceil(line) | 1) * line }
 }
 
