@@ -3,7 +3,7 @@
 mod lcg;
 
 use lcg::Lcg;
-use minitensor_kernels::{Cast, Complex, Truth, copy, f16};
+use minitensor_kernels::{Cast, Complex, Truth, copy, copy_plane, f16};
 
 /// Strides that lay the dimensions out in a random order, some backwards, some repeated if `repeat` is true. Also
 /// returns the length of the memory and the offset of the first element.
@@ -99,6 +99,17 @@ fn transposes_copy_like_a_naive_loop() {
     // These bypass the cache.
     transpose(2049, 2050, 0, || random.next() as u32);
     transpose(1030, 2048, 5, || random.next());
+}
+
+#[test]
+fn a_transpose_is_copied_to_rows_in_reverse() {
+    let (m, n) = (40, 33);
+    let src: Vec<f32> = (0..m * n).map(|x| x as f32).collect();
+    let mut got = vec![0.0; m * n];
+    let (last, steps) = (got.as_mut_ptr().wrapping_add((n - 1) * m), [-(m as isize), 1]);
+    // SAFETY: the buffers have these sizes.
+    unsafe { copy_plane(src.as_ptr(), [1, n as isize], last, steps, [n, m]) };
+    assert!((0..m * n).all(|k| got[k] == src[k % m * n + (n - 1 - k / m)]));
 }
 
 /// Copies a matrix of `m × n` elements to its transpose, whose rows are `gap` further apart than they need.

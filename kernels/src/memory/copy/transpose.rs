@@ -1,7 +1,5 @@
 //! Transposes in square blocks that fit the registers.
 
-use std::mem::MaybeUninit;
-
 use super::Dim;
 use super::blocks::{PART, TILE};
 use crate::memory::Line;
@@ -9,12 +7,15 @@ use crate::memory::stream::{fence, stream};
 use crate::runtime::register::{Job, Register, Task, Tiled, in_registers};
 use crate::runtime::stop::vec_for;
 
-/// Transposes like [`blocks`](super::blocks) if elements have the size of a float; returns false if they don't.
-/// Large results bypass the cache.
+/// Transposes like [`blocks`](super::blocks) if elements have the size of a float and the rows of the destination are in order;
+/// otherwise returns false. Large results bypass the cache.
 ///
 /// # Safety
 /// As for [`plane`](super::blocks::plane), for elements of this size.
 pub(super) unsafe fn transpose(size: usize, src: *const u8, dst: *mut u8, p: Dim, q: Dim, is_large: bool) -> bool {
+    if p.dst < 0 {
+        return false;
+    }
     // SAFETY: the caller's contract. Registers copy any bit pattern unchanged.
     unsafe {
         match size {
@@ -54,10 +55,11 @@ impl<T: Tiled> Job<T> for Transpose<T> {
                         continue;
                     }
                     // Long runs of lines are written faster than single ones.
-                    part::<R>(src, room, Dim { dst: PART as isize, ..p }, q);
-                    for i in 0..p.n {
-                        let (from, to) = (room.add(i * PART), dst.offset(i as isize * p.dst));
-                        stream(from.cast(), to.cast(), q.n * size_of::<T>());
+                    let step = q.n as isize;
+                    part::<R>(src, room, Dim { dst: step, ..p }, q);
+                    let (runs, len) = if p.dst == step { (1, p.n * q.n) } else { (p.n, q.n) };
+                    for i in 0..runs as isize {
+                        stream(room.offset(i * step).cast(), dst.offset(i * p.dst).cast(), len * size_of::<T>());
                     }
                 }
             }
@@ -103,30 +105,19 @@ impl<R: Register> Task for Block<R> {
     #[inline(always)]
     unsafe fn run(self) {
         let Block { src, dst, p, q } = self;
-        let line = const { Line::len::<R::Element>() };
-        let mut lines = MaybeUninit::<[Line; TILE]>::uninit();
-        let block = lines.as_mut_ptr().cast::<R::Element>();
-        let at = |i: usize, j: usize| block.wrapping_add(i * line + j);
+        let from = |i: usize, j: usize| src.wrapping_offset(j as isize * q.src).wrapping_add(i);
+        let to = |i: usize, j: usize| dst.wrapping_offset(i as isize * p.dst).wrapping_add(j);
         let (height, width) = (p.n - p.n % R::LANES, q.n - q.n % R::LANES);
-        // SAFETY: i is below p.n, which is at most TILE, and j below q.n, at most that of a line. Only written elements of the block
-        // are read.
+        // SAFETY: i is below p.n, and j below q.n. `p.dst` is not negative.
         unsafe {
             for j in (0..width).step_by(R::LANES) {
                 for i in (0..height).step_by(R::LANES) {
-                    R::transpose(src.offset(j as isize * q.src).add(i), q.src, at(i, j), line);
+                    R::transpose(from(i, j), q.src, to(i, j), p.dst as usize);
                 }
             }
             for j in 0..q.n {
                 for i in if j < width { height } else { 0 }..p.n {
-                    at(i, j).write(*src.offset(j as isize * q.src).add(i));
-                }
-            }
-            for i in 0..p.n {
-                let to = dst.offset(i as isize * p.dst);
-                if q.n == line {
-                    to.copy_from_nonoverlapping(at(i, 0), line);
-                } else {
-                    to.copy_from_nonoverlapping(at(i, 0), q.n);
+                    to(i, j).write(*from(i, j));
                 }
             }
         }

@@ -12,8 +12,8 @@ const GRAIN: usize = 1 << 16;
 
 /// The fewest parts of a long dimension that threads share.
 const PARTS: usize = 16;
-/// The length from which threads share the outermost dimension, rather than the next one if that is longer.
-const SHORT: usize = 8;
+/// The length from which a dimension of a transpose has enough parts for threads.
+const SHORT: usize = 2 * PART;
 
 /// All dimensions, the outermost first.
 type Dims = SmallVec<[Dim; 6]>;
@@ -76,8 +76,9 @@ pub(super) unsafe fn copy(
     let count: usize = dims.iter().map(|dim| dim.n).product();
     // The memory that the copy extends over, of which it may be a part.
     let is_large = count.max(outer.n * outer.dst.unsigned_abs()) * elements.dst >= LARGE;
-    // Threads share the outermost dimension, unless it is short.
-    let shared = usize::from(outer.n < SHORT && dims.get(1).is_some_and(|next| next.n > outer.n));
+    // Threads share the outermost dimension, unless it is one of a transpose that has few parts and the next one is longer.
+    let is_short = outer.src == 1 && outer.n < SHORT && dims.get(1).is_some_and(|next| next.n > outer.n);
+    let shared = usize::from(is_short);
     let dim = dims[shared];
     // The rows of a transpose are copied in parts.
     let fewest = if dim.src == 1 { PART.min(dim.n / PARTS).max(1) } else { 1 };
