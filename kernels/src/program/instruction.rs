@@ -295,9 +295,15 @@ impl Instruction {
                     (_, Some(Const::Float(v))) => Written::Simpler(Instruction::Constant(Const::Float(-v))),
                     _ => Written::Itself,
                 },
-                (Truthy, [a]) if matches!(constant(a), Some(Const::Int(_))) => {
-                    Written::Simpler(Instruction::Truth(!is(a, 0)))
-                }
+                (Truthy, [a]) => match &instructions[a.at()] {
+                    Instruction::Constant(Const::Int(i)) => Written::Simpler(Instruction::Truth(*i != 0)),
+                    Instruction::Select(mask, a, b) => match (whole(a), whole(b)) {
+                        (Some(1..), Some(0)) => Written::As(*mask),
+                        (Some(0), Some(1..)) => Written::Simpler(Instruction::Not(*mask)),
+                        _ => Written::Itself,
+                    },
+                    _ => Written::Itself,
+                },
                 (Equal | Less | LessEqual, [a, b]) => match (whole(a), whole(b)) {
                     (Some(a), Some(b)) => Written::Simpler(Instruction::Truth(match p {
                         Equal => a == b,

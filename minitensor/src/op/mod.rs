@@ -46,8 +46,6 @@ pub use kernel::*;
 pub use program::ProgramFn;
 
 #[cfg(feature = "engine")]
-pub(crate) use self::internal::{history_op, internal_op};
-#[cfg(feature = "engine")]
 pub use self::{
     arguments::{Argument, Arguments},
     build::{
@@ -56,6 +54,11 @@ pub use self::{
     by_name::OpName,
     call::{infer_dtypes, number_dtypes},
     gradient::{Gradients, gradient as functional_gradient, results_read, vjp},
+};
+#[cfg(feature = "engine")]
+pub(crate) use self::{
+    internal::{history_op, internal_op},
+    program::dtypes_of_elements,
 };
 #[cfg(feature = "engine")]
 pub use crate::dispatch::{dispatch, dispatch_at, dispatch_one};

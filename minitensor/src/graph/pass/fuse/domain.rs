@@ -9,8 +9,8 @@ pub struct Domain {
     pub shape: Shape,
     /// Whether some values are reduced along rows.
     pub is_of_rows: bool,
-    /// The dtype in which numbers are computed. Half floats are computed in `float32`.
-    pub dtype: DType,
+    /// The dtype in which numbers are computed, if there are other values than truth values. Half floats are computed in `float32`.
+    pub dtype: Option<DType>,
 }
 
 /// The part of a domain that a tensor of some shape has a value for.
@@ -32,7 +32,9 @@ impl Domain {
             (true, false) => rows.place(&others.shape).is_some(),
             _ => rows.shape == others.shape,
         };
-        (fits && self.dtype == other.dtype).then(|| rows.clone())
+        let dtype = self.dtype.or(other.dtype);
+        let is_same = other.dtype.is_none() || other.dtype == dtype;
+        (fits && is_same).then(|| Domain { dtype, ..rows.clone() })
     }
 
     /// The sizes of all dimensions but that of the rows.

@@ -58,8 +58,10 @@ impl Open {
     /// `other`.
     fn joined(&self, other: &Open, graph: &Graph, all: &[Option<Member>]) -> Option<Open> {
         let (cut, domain) = (self.cut.with(&other.cut)?, self.domain.joined(&other.domain)?);
-        // A program has one type of number. It becomes an integer only when it is stored.
-        if self.reads.iter().any(|id| graph.value(*id).dtype.is_integer() && other.computes.contains(id)) {
+        // A program has one type of number. A float becomes an integer only when it is stored.
+        let is_integer =
+            |id: &ValueId| graph.value(*id).dtype.is_integer() && Some(graph.value(*id).dtype) != domain.dtype;
+        if self.reads.iter().any(|id| is_integer(id) && other.computes.contains(id)) {
             return None;
         }
         let mut reads: Vec<ValueId> = self.reads.iter().copied().filter(|id| !other.computes.contains(id)).collect();
@@ -188,5 +190,7 @@ fn number(value: &Value) -> Option<f64> {
             t.dtype(),
         )
     };
-    (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()
+    let number = (is_one && t.dtype() != DType::Bool).then(first)?.cast(DType::F64).ok()?.item::<f64>().ok()?;
+    // Larger integers may have been rounded.
+    (!t.dtype().is_integer() || number.abs() < 2f64.powi(f64::MANTISSA_DIGITS as i32)).then_some(number)
 }

@@ -1,5 +1,6 @@
 //! [`Member`]: a call that can be fused with others.
 
+use minitensor_kernels::Const;
 use minitensor_kernels::program::{Instruction, Program};
 use minitensor_schema::shape::Dims;
 
@@ -9,7 +10,7 @@ use crate::backend::compiles_programs;
 use crate::dtype::DType;
 use crate::graph::{Call, Graph, Operand, ValueId};
 use crate::op::by_name::names;
-use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient};
+use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, dtypes_of_elements, gradient};
 use crate::tensor::{Region, Shape};
 
 /// The fewest and the most elements of a row. A longer row has work for several threads.
@@ -41,32 +42,36 @@ impl Member {
             return Some(same);
         }
         let op = &call.op;
-        let own = dtype(graph, call)?;
-        let dtype = computed(own)?;
-        let is_number = |id: ValueId| computed(graph.value(id).dtype) == Some(dtype);
+        let own = dtype(graph, call);
+        let dtype = own.map_or(Some(None), |own| computed(own).map(Some))?;
+        let is_of_integers = dtype.is_some_and(DType::is_integer);
+        let is_number = |id: ValueId| {
+            let value = graph.value(id).dtype;
+            value == DType::Bool || computed(value) == dtype
+        };
         // An integer becomes a number of the dtype in which all are computed, without rounding to another.
-        let is_exact = own == dtype && op.generics.len() == 1;
+        let is_exact = own == dtype && !is_of_integers && op.generics.len() == 1;
         let is_taken = |id: ValueId| is_number(id) || is_exact && graph.value(id).dtype.is_integer();
         let takes = |(i, arg): (usize, &Operand)| match (op.parameter(i).dtype, arg) {
             (DTypeRule::Generic(_), Operand::Value(id)) => is_taken(*id),
+            (DTypeRule::Generic(_), Operand::Number(Const::Float(_))) => !is_of_integers,
             (DTypeRule::Generic(_), Operand::Number(_)) | (_, Operand::None) => true,
             (DTypeRule::Fixed(DType::Bool), Operand::Value(id)) => graph.value(*id).dtype == DType::Bool,
             _ => false,
         };
-        let gives = |id: ValueId| is_number(id) || graph.value(id).dtype == DType::Bool;
         let is_plain = call.is_pure()
             && call.cut.detached.is_empty()
             && call.outputs.len() == op.outputs.len()
             && op.inputs.iter().all(|i| i.arity != Arity::Variadic)
             && op.outputs.iter().all(|o| o.role == Role::Returned)
             && call.args.iter().enumerate().all(takes)
-            && call.computes().all(|id| gives(id) && compiles_programs(graph.value(id).device));
+            && call.computes().all(|id| is_number(id) && compiles_programs(graph.value(id).device));
         if !is_plain {
             return None;
         }
         let (shape, kind) = match &op.body {
             Body::Element(_) => (graph.value(call.computes().next()?).shape.clone(), Kind::Elements),
-            Body::Cell(Some(_)) => (rows(graph, call)?, Kind::Rows),
+            Body::Cell(Some(_)) if dtype.is_some() && !is_of_integers => (rows(graph, call)?, Kind::Rows),
             _ => return None,
         };
         let is_of_rows = kind == Kind::Rows;
@@ -76,7 +81,9 @@ impl Member {
             None => false,
         };
         let body = body(call, is_of_rows).filter(|body| is_of_rows || !body.program.is_of_rows())?;
-        call.computes().all(has_place).then_some(Member { kind, body, domain })
+        // Integers have no attributes that are floats.
+        let runs = !is_of_integers || body.uniforms.is_empty() && runs_at(&body.program, dtype?);
+        (runs && call.computes().all(has_place)).then_some(Member { kind, body, domain })
     }
 
     /// The number of instructions.
@@ -89,7 +96,7 @@ impl Member {
 fn view(graph: &Graph, call: &Call) -> Option<Member> {
     let ([Operand::Value(x), ..], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
     let (from, to) = (graph.value(*x), graph.value(*y));
-    let dtype = computed(from.dtype)?;
+    let dtype = computed(from.dtype).filter(|dtype| !dtype.is_integer())?;
     let one_more = |short: &Shape, long: &Shape| long.split_last() == Some((&1, &**short));
     let is_view = if [&names::RESHAPE, &names::SQUEEZE, &names::UNSQUEEZE].iter().any(|name| call.is_of(name)) {
         one_more(&from.shape, &to.shape) || one_more(&to.shape, &from.shape)
@@ -103,23 +110,26 @@ fn view(graph: &Graph, call: &Call) -> Option<Member> {
         call.is_of(&names::PART) && region().is_some_and(|region| region.differs_in_last_axis())
     };
     let is_plain = is_view && call.is_pure() && call.cut.detached.is_empty() && from.memory == to.memory;
-    let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
+    let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype: Some(dtype) };
     (is_plain && compiles_programs(from.device)).then(|| Member { kind: Kind::View, body: identity(), domain })
 }
 
-/// A conversion between dtypes that are computed in the same dtype, from integers to such a dtype, or to integers.
+/// A conversion between dtypes that are computed in the same dtype, from or to truth values, from integers to such a float, or from floats
+/// to integers.
 fn cast(graph: &Graph, call: &Call) -> Option<Member> {
     let ([Operand::Value(x)], [Some(y)]) = (&call.args[..], &call.outputs[..]) else { return None };
     let (from, to) = (graph.value(*x), graph.value(*y));
     let dtype = match (computed(from.dtype), computed(to.dtype)) {
         (Some(from), Some(to)) if from == to => from,
-        (Some(from), None) if to.dtype.is_integer() => from,
-        (None, Some(dtype)) if from.dtype.is_integer() && dtype == to.dtype => dtype,
+        (Some(dtype), None) if to.dtype == DType::Bool => dtype,
+        (None, Some(dtype)) if from.dtype == DType::Bool => dtype,
+        (Some(from), Some(to)) if to.is_integer() && !from.is_integer() => from,
+        (Some(from), Some(dtype)) if from.is_integer() && dtype == to.dtype && !dtype.is_integer() => dtype,
         _ => return None,
     };
     let is_cast = call.is_of(&names::ASTYPE) && from.memory != to.memory;
     let is_plain = is_cast && call.is_pure() && call.cut.detached.is_empty();
-    let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype };
+    let domain = Domain { shape: to.shape.clone(), is_of_rows: false, dtype: Some(dtype) };
     (is_plain && compiles_programs(from.device)).then(|| Member { kind: Kind::Elements, body: identity(), domain })
 }
 
@@ -129,17 +139,25 @@ fn identity() -> Arguments {
     Arguments { program, inputs: vec![Argument::Input(0)], uniforms: Vec::new() }
 }
 
-/// The dtype in which a program computes numbers of a dtype, if there is machine code for it.
+/// The dtype in which a fused program computes numbers of a dtype. `None` for truth values and complex numbers.
 fn computed(dtype: DType) -> Option<DType> {
-    Some(dtype.compute()).filter(|dtype| matches!(dtype, DType::F32 | DType::F64))
+    Some(dtype.compute()).filter(|dtype| dtype.is_integer() || matches!(dtype, DType::F32 | DType::F64))
 }
 
-/// The dtype of the first float that a call takes or, if it takes integers only, computes.
+/// The dtype of the first float that a call takes or, if it takes no floats, computes. Without floats, that of the first integer that it
+/// takes. `None` if all are truth values.
 fn dtype(graph: &Graph, call: &Call) -> Option<DType> {
     let is_generic = |i: &usize| matches!(call.op.parameter(*i).dtype, DTypeRule::Generic(_));
     let dtype = |i: usize| if let Operand::Value(id) = call.args[i] { Some(graph.value(id).dtype) } else { None };
-    let taken = (0..call.args.len()).filter(is_generic).filter_map(dtype);
-    taken.chain(call.computes().map(|id| graph.value(id).dtype)).find(|dtype| dtype.is_differentiable())
+    let taken = || (0..call.args.len()).filter(is_generic).filter_map(dtype);
+    let first_float =
+        taken().chain(call.computes().map(|id| graph.value(id).dtype)).find(|dtype| dtype.is_differentiable());
+    first_float.or_else(|| taken().find(|dtype| dtype.is_integer()))
+}
+
+/// Whether a program runs at a dtype.
+fn runs_at(program: &Program, dtype: DType) -> bool {
+    dtypes_of_elements(program).is_ok_and(|dtypes| dtypes.contains(dtype))
 }
 
 /// The program of a call.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use minitensor_kernels::Const;
-use minitensor_kernels::program::{Output, Program, ScalarValue, Symbol};
+use minitensor_kernels::program::{Output, Program, ScalarValue, Symbol, SymbolMask};
 use minitensor_kernels::{Element, Float};
 use smallvec::SmallVec;
 
@@ -46,9 +46,9 @@ pub fn fused(graph: &mut Graph, groups: &Groups, at: &[usize], is_used: &dyn Fn(
     // Without the constants, the inputs may broadcast to a smaller shape.
     let broadcast = inputs.iter().try_fold(Shape::default(), |shape, input| shape.broadcast(&reached(input)))?;
     let has_row = inputs.iter().any(|(_, place)| *place == Place::Element);
-    // Integers alone are computed in `float32`.
-    let has_dtype =
-        domain.dtype == DType::F32 || inputs.iter().any(|(id, _)| graph.value(*id).dtype.is_differentiable());
+    // Without a tensor of its dtype variable, a program runs at `float32`.
+    let is_own = |(id, _): &Input| Some(graph.value(*id).dtype.compute()) == domain.dtype;
+    let has_dtype = domain.dtype.is_none_or(|dtype| dtype == DType::F32) || inputs.iter().any(is_own);
     if others.len() < 2
         || outputs.is_empty()
         || outputs.len() > TENSORS
@@ -208,11 +208,12 @@ impl Body<'_> {
         is_complete.then_some(program)
     }
 
-    /// A computed value, rounded to its dtype.
+    /// A computed value, as its dtype stores it.
     fn stored(&self, id: ValueId, kind: Kind, value: ScalarValue<Symbol>) -> ScalarValue<Symbol> {
         match (value, self.graph.value(id).dtype) {
             (ScalarValue::Number(x), DType::F16) if kind != Kind::View => ScalarValue::Number(x.as_float16()),
             (ScalarValue::Number(x), DType::Bf16) if kind != Kind::View => ScalarValue::Number(x.as_bfloat16()),
+            (ScalarValue::Number(x), DType::Bool) => ScalarValue::Mask(x.truthy()),
             (value, _) => value,
         }
     }
@@ -228,20 +229,33 @@ impl Body<'_> {
     ) -> Symbol {
         let id = match call.args.get(i) {
             None | Some(Operand::None) => return zero(),
-            // As a float: an integer zero, added to a number, is left out.
-            Some(Operand::Number(value)) => return Symbol::constant(as_float(*value)),
+            Some(Operand::Number(value)) => return Symbol::constant(self.constant(*value)),
             Some(Operand::Value(id)) => *id,
         };
         match computed.iter().rev().find(|(known, _)| *known == id) {
             Some((_, ScalarValue::Number(x))) => return *x,
-            Some((_, ScalarValue::Mask(m))) => return Symbol::select(*m, Symbol::constant(Const::Int(1)), zero()),
+            Some((_, ScalarValue::Mask(m))) => return number_of(*m),
             None => {}
         }
         if let Some(number) = self.numbers.get(&id) {
-            return Symbol::constant(Const::Float(*number));
+            return Symbol::constant(self.constant(Const::Float(*number)));
         }
         let input = (id, place_of(self.graph, self.domain, kind, call, i, id));
-        self.inputs.iter().position(|known| *known == input).map_or_else(zero, |k| x[k])
+        let operand = self.inputs.iter().position(|known| *known == input).map_or_else(zero, |k| x[k]);
+        if self.graph.value(id).dtype == DType::Bool { number_of(operand.truthy()) } else { operand }
+    }
+
+    /// A constant of the program. An integer zero that is added to a number is left out, which would change the sign of a float.
+    fn constant(&self, value: Const) -> Const {
+        let is_of_integers = self.domain.dtype.is_some_and(DType::is_integer);
+        match value {
+            Const::Bool(v) if is_of_integers => Const::Int(v.into()),
+            Const::Float(v) if is_of_integers => Const::Int(v as i128),
+            value if is_of_integers => value,
+            Const::Bool(v) => Const::Float(f64::from(u8::from(v))),
+            Const::Int(v) => Const::Float(v as f64),
+            float => float,
+        }
     }
 
     /// The op of the program. Its name consists of those of its parts.
@@ -265,11 +279,11 @@ impl Body<'_> {
         } else {
             CustomOpBuilder::from_program(name, program)?
         };
-        // The first float has the dtype variable.
+        // The first number that is computed in this dtype has the dtype variable.
         let dtype = |id: ValueId| self.graph.value(id).dtype;
         let of_inputs = || self.inputs.iter().map(|(id, _)| dtype(*id)).enumerate();
-        let own =
-            of_inputs().map(|(_, dtype)| dtype).find(|dtype| dtype.is_differentiable()).unwrap_or(self.domain.dtype);
+        let is_own = |dtype: &DType| Some(dtype.compute()) == self.domain.dtype;
+        let own = of_inputs().map(|(_, dtype)| dtype).find(is_own).unwrap_or(DType::F32);
         let has_other = |(_, dtype): &(usize, DType)| *dtype != own;
         let of_outputs = outputs.iter().map(|id| dtype(*id)).enumerate();
         let builder = builder.dtypes(DTypeSet::of(&[own]));
@@ -282,10 +296,7 @@ fn zero() -> Symbol {
     Symbol::constant(Const::Int(0))
 }
 
-fn as_float(value: Const) -> Const {
-    match value {
-        Const::Bool(v) => Const::Float(f64::from(u8::from(v))),
-        Const::Int(v) => Const::Float(v as f64),
-        float => float,
-    }
+/// 1 for true, 0 for false.
+fn number_of(truth: SymbolMask) -> Symbol {
+    Symbol::select(truth, Symbol::constant(Const::Int(1)), zero())
 }
