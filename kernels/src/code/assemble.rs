@@ -205,10 +205,10 @@ impl Assembler<'_> {
                 let out = self.result(id, node.operands())?;
                 self.emitter.emit_where(self.code(node.op, node.width, id), [out, a, b], condition)?;
             }
-            (Op::NarrowTruth, &[x]) => {
+            (Op::NarrowTruth | Op::NarrowBits, &[x]) if level != Level::Avx512 => {
                 let wide = self.register(x)?;
                 let out = self.result(id, &[x])?;
-                self.emitter.narrow_truth(out, wide)?;
+                self.emitter.narrow_bits(out, wide)?;
             }
             (Op::Repeat, &[x]) => {
                 let source = self.register(x)?;
@@ -235,7 +235,8 @@ impl Assembler<'_> {
                 let source = self.register(x)?;
                 let out = self.result(id, &[x])?;
                 // A conversion to half the width is named for its operand, like a test.
-                let named = if op == Op::Narrow || op.is_truth() && op != Op::WidenTruth { x } else { id };
+                let is_of_operand = matches!(op, Op::Narrow | Op::NarrowBits) || op.is_truth() && op != Op::WidenTruth;
+                let named = if is_of_operand { x } else { id };
                 let code = self.code(op, node.width, named);
                 self.emitter.emit_some(code, [Some(out), Some(source), immediate(false), None])?;
             }

@@ -304,6 +304,7 @@ impl<'a> Emitter<'a> {
                 match storage {
                     Storage::Own => self.load(to, from),
                     Storage::EveryOther => self.load_every_other(to, from),
+                    narrow if narrow.is_narrow() => self.load_narrow(to, from, narrow),
                     _ => self.load_half(to, from, storage),
                 }
             }
@@ -367,7 +368,8 @@ impl<'a> Emitter<'a> {
         match output {
             Output::Truth => self.store_truth(to, value, helper),
             Output::Number(Storage::Float16) => self.store_float16(to, value),
-            Output::Number(Storage::BFloat16) => self.store_lower(to, value, helper),
+            Output::Number(Storage::BFloat16 | Storage::Int16 | Storage::UInt16) => self.store_lower(to, value, helper),
+            Output::Number(Storage::Int8 | Storage::UInt8) => self.store_lowest_byte(to, value, helper),
             Output::Number(_) if self.is_tail => self.move_existing(to, value, width, copy),
             Output::Number(Storage::NonTemporal) if self.shape.bypasses => self.store_past_cache(to, value),
             Output::Number(_) => self.store(to, value),
@@ -415,10 +417,9 @@ impl<'a> Emitter<'a> {
         self.emit(code, &[to, low])
     }
 
-    /// Truth values of doubles as those of singles.
-    pub fn narrow_truth(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
+    /// The lower half of each number of 64 bits, with AVX2.
+    pub fn narrow_bits(&mut self, to: Operand, from: Operand) -> Result<(), IcedError> {
         let upper = self.upper_half(from)?;
-        // The lower half of each number.
         self.emit(Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8, &[to, half(from), upper, Operand::Immediate(0b10_00_10_00)])
     }
 

@@ -82,20 +82,28 @@ pub enum Op {
     Xor,
     /// `!a & b`
     AndNot,
-    /// Sum, difference and product of integers.
+    /// Sum and difference of integers, and the product of integers that have half the width.
     AddInt,
     SubtractInt,
     MultiplyInt,
     /// Shifts of an unsigned integer by a constant.
     ShiftLeft(u32),
     ShiftRight(u32),
-    /// Shifts of an unsigned integer by another, which is below the width.
+    /// The lower half of the product of integers.
+    MultiplyWrapping,
+    /// Shifts of an unsigned integer by another; 0 if that is the width or more.
     ShiftLeftBy,
     ShiftRightBy,
+    /// A shift of a signed integer by an unsigned one; the sign if that is the width or more.
+    ShiftRightSignedBy,
     /// A float of twice the width.
     Widen,
     /// A float of half the width.
     Narrow,
+    /// The integer of 64 bits whose lower half is an integer, and whose upper half is 0.
+    WidenBits,
+    /// The lower half of an integer of 64 bits.
+    NarrowBits,
     /// The float nearest to a signed integer.
     OfSigned,
     /// The float16 nearest to an `f32`.
@@ -143,7 +151,7 @@ impl Op {
         match self {
             Op::Input(..) | Op::Test(_) | Op::Uniform(_) | Op::Constant(_) | Op::Truth(_) => 0,
             Op::Sqrt | Op::Round(_) | Op::ShiftLeft(_) | Op::ShiftRight(_) => 1,
-            Op::Widen | Op::Narrow | Op::OfSigned | Op::NearestFloat16 => 1,
+            Op::Widen | Op::Narrow | Op::OfSigned | Op::NearestFloat16 | Op::WidenBits | Op::NarrowBits => 1,
             Op::IsNegative | Op::Not | Op::WidenTruth | Op::NarrowTruth | Op::Reduce(_) | Op::Repeat => 1,
             Op::MulAdd { .. } | Op::Select | Op::MultiplyIf => 3,
             _ => 2,
@@ -160,7 +168,19 @@ impl Op {
     /// True if the first two operands may be exchanged.
     fn is_commutative(self) -> bool {
         use Op::*;
-        matches!(self, Add | Multiply | And | Or | Xor | AddInt | MultiplyInt | Equal | EqualInt | MulAdd { .. })
+        matches!(
+            self,
+            Add | Multiply
+                | And
+                | Or
+                | Xor
+                | AddInt
+                | MultiplyInt
+                | MultiplyWrapping
+                | Equal
+                | EqualInt
+                | MulAdd { .. }
+        )
     }
 }
 

@@ -37,6 +37,22 @@ pub fn lower(form: &Form, width: Width) -> Form {
                 let [a, b] = [0, 1].map(|k| lowered.add(Op::Xor, width, &[operands[k], sign]));
                 lowered.add(Op::GreaterSigned, width, &[b, a])
             }
+            Op::MultiplyWrapping if width == Width::Double => {
+                let [x, y] = [operands[0], operands[1]];
+                let [high_x, high_y] = [x, y].map(|x| lowered.add(Op::ShiftRight(32), width, &[x]));
+                let mut product = |x, y| lowered.add(Op::MultiplyInt, width, &[x, y]);
+                let (low, [p, q]) = (product(x, y), [product(high_x, y), product(x, high_y)]);
+                let middle = lowered.add(Op::AddInt, width, &[p, q]);
+                let high = lowered.add(Op::ShiftLeft(32), width, &[middle]);
+                lowered.add(Op::AddInt, width, &[low, high])
+            }
+            Op::ShiftRightSignedBy if width == Width::Double => {
+                let zero = constant(0);
+                let sign = lowered.add(Op::GreaterSigned, width, &[zero, operands[0]]);
+                let positive = lowered.add(Op::Xor, width, &[operands[0], sign]);
+                let shifted = lowered.add(Op::ShiftRightBy, width, &[positive, operands[1]]);
+                lowered.add(Op::Xor, width, &[shifted, sign])
+            }
             Op::IsNegative if width == Width::Double => {
                 let zero = constant(0);
                 lowered.add(Op::GreaterSigned, width, &[zero, operands[0]])

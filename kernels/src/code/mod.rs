@@ -2,12 +2,13 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | A program is evaluated at numbers that record each operation. Elementary functions are recorded from the source that rustc compiles | `number.rs` |
+//! | A program is evaluated at numbers that record each operation. Elementary functions are recorded from the source that rustc compiles | `number.rs`, `integer.rs` |
 //! | The record is a form: instructions that a CPU has, for one element | `form.rs` |
 //! | With AVX2, operations that it lacks are replaced | `lower.rs` |
 //! | With AVX-512, products with a condition are one operation | `masked.rs` |
 //! | Values are assigned to registers, and instructions are chosen from a table | `assemble.rs`, `values.rs`, `x86.rs` |
 //! | Half floats are widened when they are loaded, and rounded when they are stored | `halves.rs` |
+//! | Integers of 8 and 16 bits are widened and truncated | `narrow.rs` |
 //! | Every other number of memory is loaded by two loads and a permutation | `every_other.rs` |
 //! | Reductions are accumulated within a loop | `accumulator.rs` |
 //! | A loop over rows runs it for one row after the other | `rows.rs` |
@@ -31,10 +32,13 @@ mod every_other;
 mod form;
 #[cfg(target_arch = "x86_64")]
 mod halves;
+mod integer;
 #[cfg(target_arch = "x86_64")]
 mod lower;
 #[cfg(target_arch = "x86_64")]
 mod masked;
+#[cfg(target_arch = "x86_64")]
+mod narrow;
 mod number;
 #[cfg(target_arch = "x86_64")]
 mod output;
@@ -55,7 +59,8 @@ mod whole_row;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use form::{Form, Node, Op, Rounding, Width, push, record};
+pub use form::{Form, Id, Node, Op, Rounding, Width, push, record};
+pub use integer::{Integer, Whole};
 pub use number::{Condition, Format, Number};
 #[cfg(target_arch = "x86_64")]
 pub use routine::Routine;

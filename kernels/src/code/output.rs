@@ -23,7 +23,10 @@ impl Output {
 
     /// Whether storing it needs a vector register besides that of its value.
     pub fn needs_helper(self) -> bool {
-        matches!(self, Output::Truth | Output::Number(Storage::BFloat16))
+        match self {
+            Output::Truth => true,
+            Output::Number(storage) => storage == Storage::BFloat16 || storage.is_narrow(),
+        }
     }
 }
 
@@ -36,6 +39,7 @@ impl Form {
             let op = self.nodes[id as usize].op;
             match (op, storage) {
                 (_, Storage::BFloat16) => self.outputs[at] = self.bfloat16(id),
+                (op, storage) if storage.is_narrow() && !op.is_truth() => self.outputs[at] = self.lowest(id, *storage),
                 // A value of its own, because storing another output may overwrite the input.
                 (Op::Input(..), _) => self.outputs[at] = self.add(Op::Or, width, &[id, id]),
                 _ => {}

@@ -285,7 +285,12 @@ fn expression(form: &Form, node: &Node) -> String {
         // A program over elements has no reductions.
         Op::Input(..) | Op::Test(_) | Op::Uniform(_) | Op::Reduce(_) | Op::Repeat => String::new(),
         // Only machine code for CPUs has them.
-        Op::Unequal | Op::MultiplyIf => String::new(),
+        Op::Unequal
+        | Op::MultiplyIf
+        | Op::MultiplyWrapping
+        | Op::ShiftRightSignedBy
+        | Op::WidenBits
+        | Op::NarrowBits => String::new(),
     }
 }
 

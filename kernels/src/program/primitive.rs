@@ -274,10 +274,10 @@ pub trait Scalar: Element {
 pub trait Tile: Scalar + Machine {
     /// The loop of a primitive.
     fn kernel(primitive: Primitive) -> Option<PrimitiveKernel>;
-    /// The function that assembles machine code, if there is any for the type.
+    /// How its machine code is made, if there is any.
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
-    const ROUTINE: Option<super::routines::Assemble> = None;
+    const CODE: Option<super::routines::Code> = None;
     /// The function that assembles machine code for whole rows, if there is one.
     #[cfg(target_arch = "x86_64")]
     const WHOLE_ROWS: Option<super::routines::AssembleWhole> = None;
@@ -311,8 +311,8 @@ floats! { impl[] crate::code::Number<f32>; impl[] crate::code::Number<f64>; }
 
 #[cfg(feature = "engine")]
 macro_rules! others {
-    ($($t:ty: $($apply:ident)*;)*) => {$(
-        impl Scalar for $t {
+    ($(impl[$($generic:tt)*] $t:ty: $($apply:ident)*;)*) => {$(
+        impl<$($generic)*> Scalar for $t {
             fn apply(primitive: Primitive, x: &[Self]) -> Option<ScalarValue<Self>> {
                 None$(.or_else(|| $apply(primitive, x)))*
             }
@@ -339,21 +339,22 @@ impl Scalar for bool {
 }
 #[cfg(feature = "engine")]
 others! {
-    i8: apply_element apply_num apply_real apply_int;
-    i16: apply_element apply_num apply_real apply_int;
-    i32: apply_element apply_num apply_real apply_int;
-    i64: apply_element apply_num apply_real apply_int;
-    u8: apply_element apply_num apply_real apply_int;
-    u16: apply_element apply_num apply_real apply_int;
-    u32: apply_element apply_num apply_real apply_int;
-    u64: apply_element apply_num apply_real apply_int;
-    crate::Complex<f32>: apply_element apply_num apply_field;
-    crate::Complex<f64>: apply_element apply_num apply_field;
+    impl[] i8: apply_element apply_num apply_real apply_int;
+    impl[] i16: apply_element apply_num apply_real apply_int;
+    impl[] i32: apply_element apply_num apply_real apply_int;
+    impl[] i64: apply_element apply_num apply_real apply_int;
+    impl[] u8: apply_element apply_num apply_real apply_int;
+    impl[] u16: apply_element apply_num apply_real apply_int;
+    impl[] u32: apply_element apply_num apply_real apply_int;
+    impl[] u64: apply_element apply_num apply_real apply_int;
+    impl[I: crate::code::Whole] crate::code::Integer<I>: apply_element apply_num apply_real apply_int;
+    impl[] crate::Complex<f32>: apply_element apply_num apply_field;
+    impl[] crate::Complex<f64>: apply_element apply_num apply_field;
 }
 
 #[cfg(feature = "engine")]
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)* $(, rows: $has_rows:literal)? $(, code: $assemble:ident)?;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, rows: $has_rows:literal)? $(, code $at:literal: $number:ident $assemble:ident $($whole:ident)?)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<PrimitiveKernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
@@ -361,25 +362,31 @@ macro_rules! tiles {
             $(const HAS_ROWS: bool = $has_rows;)?
             $(
                 #[cfg(target_arch = "x86_64")]
-                const ROUTINE: Option<super::routines::Assemble> = Some(super::routines::$assemble::<$t>);
-                #[cfg(target_arch = "x86_64")]
-                const WHOLE_ROWS: Option<super::routines::AssembleWhole> = Some(super::routines::assemble_whole::<$t>);
+                const CODE: Option<super::routines::Code> = Some(super::routines::Code {
+                    at: $at,
+                    has_form: super::routines::has_form::<crate::code::$number<$t>>,
+                    assemble: super::routines::$assemble::<$t>,
+                });
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    const WHOLE_ROWS: Option<super::routines::AssembleWhole> = Some(super::routines::$whole::<$t>);
+                )?
             )?
         }
     )*};
 }
 #[cfg(feature = "engine")]
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code: assemble;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code: assemble;
-    i8: element_kernel num_kernel real_kernel int_kernel;
-    i16: element_kernel num_kernel real_kernel int_kernel;
-    i32: element_kernel num_kernel real_kernel int_kernel;
-    i64: element_kernel num_kernel real_kernel int_kernel, rows: true;
-    u8: element_kernel num_kernel real_kernel int_kernel;
-    u16: element_kernel num_kernel real_kernel int_kernel;
-    u32: element_kernel num_kernel real_kernel int_kernel;
-    u64: element_kernel num_kernel real_kernel int_kernel, rows: true;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code 0: Number assemble assemble_whole;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code 1: Number assemble assemble_whole;
+    i8: element_kernel num_kernel real_kernel int_kernel, code 2: Integer assemble_integers;
+    i16: element_kernel num_kernel real_kernel int_kernel, code 3: Integer assemble_integers;
+    i32: element_kernel num_kernel real_kernel int_kernel, code 4: Integer assemble_integers;
+    i64: element_kernel num_kernel real_kernel int_kernel, rows: true, code 5: Integer assemble_integers;
+    u8: element_kernel num_kernel real_kernel int_kernel, code 6: Integer assemble_integers;
+    u16: element_kernel num_kernel real_kernel int_kernel, code 7: Integer assemble_integers;
+    u32: element_kernel num_kernel real_kernel int_kernel, code 8: Integer assemble_integers;
+    u64: element_kernel num_kernel real_kernel int_kernel, rows: true, code 9: Integer assemble_integers;
     bool: element_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;
     crate::Complex<f64>: element_kernel num_kernel field_kernel;

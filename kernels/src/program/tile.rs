@@ -10,6 +10,8 @@ use crate::map::{Map, map};
 use crate::memory::Line;
 use crate::number::Truth;
 use crate::row::RowFunction;
+#[cfg(target_arch = "x86_64")]
+use crate::runtime::simd::{Level, level};
 use crate::runtime::stop::filled;
 use crate::runtime::threads::parallel_for;
 
@@ -108,6 +110,14 @@ impl Program {
             unsafe { work.run(range, TILE) }
         });
         Ok(())
+    }
+
+    /// True if there is machine code for numbers of type `T` at the current SIMD level. The program is one over elements.
+    pub fn has_machine_code<T: Tile>(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return level() != Level::Baseline && T::CODE.is_some_and(|code| (code.has_form)(self));
+        #[cfg(not(target_arch = "x86_64"))]
+        false
     }
 
     /// True if `T` supports all primitives of the program.

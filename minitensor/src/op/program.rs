@@ -129,6 +129,15 @@ fn dtypes(program: &Program, computed: impl Fn(DType) -> DType) -> DTypeSet {
     DTypeSet::ELEMENT.filter(|dtype| at_type!(computed(dtype), runs(program) else false))
 }
 
+/// Whether a program over elements runs as machine code at a dtype, and its constants keep their digits.
+#[cfg(feature = "engine")]
+pub fn has_machine_code(program: &Program, dtype: DType) -> bool {
+    fn has<T: Tile>(program: &Program) -> bool {
+        program.has_machine_code::<T>()
+    }
+    at_type!(dtype, has(program) else false) && holds_constants(program, dtype)
+}
+
 /// Whether a dtype can hold the constants of a program without losing digits.
 #[cfg(feature = "engine")]
 fn holds_constants(program: &Program, dtype: DType) -> bool {

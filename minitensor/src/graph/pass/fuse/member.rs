@@ -10,7 +10,7 @@ use crate::backend::compiles_programs;
 use crate::dtype::DType;
 use crate::graph::{Call, Graph, Operand, ValueId};
 use crate::op::by_name::names;
-use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, dtypes_of_elements, gradient};
+use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient, has_machine_code};
 use crate::tensor::{Region, Shape};
 
 /// The fewest and the most elements of a row. A longer row has work for several threads.
@@ -81,9 +81,9 @@ impl Member {
             None => false,
         };
         let body = body(call, is_of_rows).filter(|body| is_of_rows || !body.program.is_of_rows())?;
-        // Integers have no attributes that are floats.
-        let runs = !is_of_integers || body.uniforms.is_empty() && runs_at(&body.program, dtype?);
-        (runs && call.computes().all(has_place)).then_some(Member { kind, body, domain })
+        // The interpreter is not faster than separate calls. Integers have no attributes that are floats.
+        let is_fast = !is_of_integers || body.uniforms.is_empty() && has_machine_code(&body.program, dtype?);
+        (is_fast && call.computes().all(has_place)).then_some(Member { kind, body, domain })
     }
 
     /// The number of instructions.
@@ -153,11 +153,6 @@ fn dtype(graph: &Graph, call: &Call) -> Option<DType> {
     let first_float =
         taken().chain(call.computes().map(|id| graph.value(id).dtype)).find(|dtype| dtype.is_differentiable());
     first_float.or_else(|| taken().find(|dtype| dtype.is_integer()))
-}
-
-/// Whether a program runs at a dtype.
-fn runs_at(program: &Program, dtype: DType) -> bool {
-    dtypes_of_elements(program).is_ok_and(|dtypes| dtypes.contains(dtype))
 }
 
 /// The program of a call.

@@ -1,0 +1,253 @@
+//! Integers that record each operation in a machine form.
+
+use std::marker::PhantomData;
+use std::ops::{Add, AddAssign, BitAnd, BitOr, Mul, MulAssign, Not, Sub, SubAssign};
+
+use super::form::{Id, Op, Width, push, refuse};
+use super::number::{Condition, Number};
+use crate::math::binary::Binary;
+use crate::number::machine::power;
+use crate::number::scalar::{Const, Element, Int, Mask, Num, Real};
+use crate::program::Storage;
+
+/// An integer of a machine form. `I` is its type in memory. Registers hold it in 32 or 64 bits.
+#[derive(Debug)]
+pub struct Integer<I> {
+    pub id: Id,
+    /// Whether the bits above those of `I` are its sign or, if it has none, 0. Sums and products of integers do not read them.
+    is_extended: bool,
+    memory: PhantomData<I>,
+}
+
+impl<I> Clone for Integer<I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<I> Copy for Integer<I> {}
+
+/// A type of integers.
+pub trait Whole: Copy + PartialEq + Num + 'static {
+    /// The number of bits.
+    const BITS: u32;
+    /// Whether it has a sign.
+    const IS_SIGNED: bool;
+    /// How it is stored in memory, for a program that computes in [`Whole::WIDTH`].
+    const STORAGE: Storage;
+    /// In which width it is computed.
+    const WIDTH: Width = if Self::BITS == 64 { Width::Double } else { Width::Single };
+    /// Its bits, extended to 64.
+    fn extended(self) -> u64;
+}
+
+macro_rules! whole {
+    ($($t:ident $storage:ident;)*) => {$(
+        impl Whole for $t {
+            const BITS: u32 = $t::BITS;
+            const IS_SIGNED: bool = $t::MIN != 0;
+            const STORAGE: Storage = Storage::$storage;
+            fn extended(self) -> u64 { self as u64 }
+        }
+    )*};
+}
+whole! { i8 Int8; i16 Int16; i32 Own; i64 Own; u8 UInt8; u16 UInt16; u32 Own; u64 Own; }
+
+impl<I: Whole> Integer<I> {
+    /// The integer that a node computes. It is extended, as one that is loaded from memory.
+    pub fn of_node(id: Id) -> Self {
+        Integer { id, is_extended: true, memory: PhantomData }
+    }
+
+    fn of(op: Op, operands: &[Id]) -> Self {
+        Self::of_node(push(op, I::WIDTH, operands))
+    }
+
+    /// The result of an operation that may change the bits above those of `I`.
+    fn wrapping(op: Op, operands: &[Id]) -> Self {
+        Integer { is_extended: I::BITS == 8 * I::WIDTH as u32, ..Self::of(op, operands) }
+    }
+
+    fn of_bits(bits: u64) -> Self {
+        Self::of(Op::Constant(bits & (u64::MAX >> (64 - 8 * I::WIDTH as u32))), &[])
+    }
+
+    fn native(value: I) -> Self {
+        Self::of_bits(value.extended())
+    }
+
+    /// The same integer with the bits above those of `I`.
+    fn extended(self) -> Self {
+        match self.is_extended {
+            true => self,
+            false if I::IS_SIGNED => {
+                let count = 8 * I::WIDTH as u32 - I::BITS;
+                let high = Self::of(Op::ShiftLeft(count), &[self.id]);
+                Self::of(Op::ShiftRightSignedBy, &[high.id, Self::of_bits(count.into()).id])
+            }
+            false => Self::of(Op::And, &[self.id, Self::of_bits(u64::MAX >> (64 - I::BITS)).id]),
+        }
+    }
+
+    /// An operation on the bits of extended integers, whose result is extended.
+    fn of_extended(op: Op, x: Self, y: Self) -> Self {
+        Self::of(op, &[x.extended().id, y.extended().id])
+    }
+
+    fn test(op: Op, x: Self, y: Self) -> Condition {
+        Condition(push(op, I::WIDTH, &[x.extended().id, y.extended().id]))
+    }
+
+    /// The result of a function that has no form.
+    fn refused(self) -> Self {
+        refuse();
+        self
+    }
+
+    /// As a float, exactly. Its type has at most 32 bits.
+    fn wide(self) -> Number<f64> {
+        const WHOLE: f64 = (1u64 << 52) as f64;
+        let sign = if I::IS_SIGNED { Width::Single.sign() } else { 0 };
+        // As a number from 0 on.
+        let raised = Self::of(Op::Xor, &[self.extended().id, Self::of_bits(sign).id]);
+        let bits = push(Op::WidenBits, Width::Double, &[raised.id]);
+        let bits = push(Op::Or, Width::Double, &[bits, <Number<f64> as Binary>::of(WHOLE).0]);
+        Number::of_node(bits) - (WHOLE + sign as f64)
+    }
+
+    /// The quotient, rounded down. The divisor is not 0.
+    fn quotient(self, divisor: Self) -> Self {
+        if I::BITS > 32 {
+            return self.refused();
+        }
+        // A quotient that is no integer differs from one by 2⁻³² or more, relatively, so the float is not rounded to one. The lower half of
+        // the sum is the integer modulo 2³².
+        let sum = Binary::floor(self.wide() / divisor.wide()) + 1.5 * (1u64 << 52) as f64;
+        Self::wrapping(Op::NarrowBits, &[sum.0])
+    }
+
+    /// The quotient, rounded down, and the divisor; 0 and 1 if that is 0.
+    fn divided(self, other: Self) -> (Self, Self) {
+        let is_given = other.truthy();
+        let divisor = Self::select(is_given, other, Self::one());
+        (Self::select(is_given, self.quotient(divisor), Self::zero()), divisor)
+    }
+
+    fn is_negative(self) -> Condition {
+        if I::IS_SIGNED { self.less(Self::zero()) } else { Condition::constant(false) }
+    }
+}
+
+impl<I: Whole> Element for Integer<I> {
+    type Mask = Condition;
+    fn constant(value: Const) -> Self {
+        Self::native(I::constant(value))
+    }
+    fn equal(self, other: Self) -> Condition {
+        Self::test(Op::EqualInt, self, other)
+    }
+    fn truthy(self) -> Condition {
+        self.not_equal(Self::zero())
+    }
+    fn select(mask: Condition, a: Self, b: Self) -> Self {
+        let chosen = Self::of(Op::Select, &[mask.0, a.id, b.id]);
+        Integer { is_extended: a.is_extended && b.is_extended, ..chosen }
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $made:ident $op:ident $(, $assign:ident $assign_method:ident)?;)*) => {$(
+        impl<I: Whole> $trait for Integer<I> {
+            type Output = Self;
+            fn $method(self, other: Self) -> Self { operators!(@ $made $op self other) }
+        }
+        $(
+            impl<I: Whole> $assign for Integer<I> {
+                fn $assign_method(&mut self, other: Self) { *self = self.$method(other); }
+            }
+        )?
+    )*};
+    (@ wrapping $op:ident $x:ident $y:ident) => { Self::wrapping(Op::$op, &[$x.id, $y.id]) };
+    (@ of_extended $op:ident $x:ident $y:ident) => { Self::of_extended(Op::$op, $x, $y) };
+}
+operators! {
+    Add add wrapping AddInt, AddAssign add_assign; Sub sub wrapping SubtractInt, SubAssign sub_assign;
+    Mul mul wrapping MultiplyWrapping, MulAssign mul_assign;
+    BitAnd bitand of_extended And; BitOr bitor of_extended Or;
+}
+
+impl<I: Whole> Not for Integer<I> {
+    type Output = Self;
+    fn not(self) -> Self {
+        self.bitwise_xor(Self::native(I::zero() - I::one()))
+    }
+}
+
+macro_rules! methods {
+    ($($name:ident($self:ident $(, $arg:ident: $ty:ty)*) -> $ret:ty { $body:expr })*) => {$(
+        fn $name($self $(, $arg: $ty)*) -> $ret { $body }
+    )*};
+}
+
+impl<I: Whole> Num for Integer<I> {
+    methods! {
+        negative(self) -> Self { Self::zero() - self }
+        conj(self) -> Self { self }
+        powi(self, exponent: i64) -> Self {{
+            if exponent >= 0 {
+                return power(self, exponent as u64);
+            }
+            // 1 / selfⁿ, rounded towards 0.
+            let (one, minus_one) = (Self::one(), Self::one().negative());
+            let of_minus_one = if I::IS_SIGNED && exponent & 1 == 1 { minus_one } else { one };
+            let of_minus_one = if I::IS_SIGNED { of_minus_one } else { Self::zero() };
+            let of_others = Self::select(self.equal(minus_one), of_minus_one, Self::zero());
+            Self::select(self.equal(one), one, of_others)
+        }}
+        pow(self, _exponent: Self) -> Self { self.refused() }
+        exponent_slope(self) -> Self { Self::zero() }
+    }
+}
+
+impl<I: Whole> Real for Integer<I> {
+    methods! {
+        less(self, other: Self) -> Condition {
+            // An unsigned integer of fewer bits than the width is a signed one of the width.
+            if I::IS_SIGNED || I::BITS < 8 * I::WIDTH as u32 {
+                Self::test(Op::GreaterSigned, other, self)
+            } else {
+                Self::test(Op::LessInt, self, other)
+            }
+        }
+        less_equal(self, other: Self) -> Condition { !other.less(self) }
+        maximum(self, other: Self) -> Self { Self::select(other.less(self), self, other) }
+        minimum(self, other: Self) -> Self { Self::select(self.less(other), self, other) }
+        abs(self) -> Self { if I::IS_SIGNED { Self::select(self.is_negative(), self.negative(), self) } else { self } }
+        sign(self) -> Self {{
+            let positive = Self::select(self.truthy(), Self::one(), Self::zero());
+            if I::IS_SIGNED { Self::select(self.is_negative(), Self::one().negative(), positive) } else { positive }
+        }}
+        floor(self) -> Self { self }
+        ceil(self) -> Self { self }
+        round(self) -> Self { self }
+        trunc(self) -> Self { self }
+        floor_divide(self, other: Self) -> Self { self.divided(other).0 }
+        remainder(self, other: Self) -> Self {{
+            let (quotient, divisor) = self.divided(other);
+            Self::select(other.truthy(), self - quotient * divisor, Self::zero())
+        }}
+        isnan(self) -> Condition { Condition::constant(false) }
+        isinf(self) -> Condition { Condition::constant(false) }
+        signbit(self) -> Condition { self.is_negative() }
+    }
+}
+
+// A negative count is a large one as an unsigned integer. Shifts by the width and more give 0 or, if they preserve the sign, the sign.
+impl<I: Whole> Int for Integer<I> {
+    methods! {
+        bitwise_xor(self, other: Self) -> Self { Self::of_extended(Op::Xor, self, other) }
+        left_shift(self, other: Self) -> Self { Self::wrapping(Op::ShiftLeftBy, &[self.id, other.extended().id]) }
+        right_shift(self, other: Self) -> Self {
+            Self::of_extended(if I::IS_SIGNED { Op::ShiftRightSignedBy } else { Op::ShiftRightBy }, self, other)
+        }
+    }
+}
