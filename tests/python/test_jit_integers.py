@@ -86,9 +86,71 @@ def test_integers_between_floats_end_a_call():
     assert len(ops(lambda x: (x * 3).astype("int32") * x + 1, floats("float32", 4, 4))) == 2
 
 
-def test_arithmetic_of_integers_is_not_that_of_floats():
-    n = integers("int32", 40, below=2**31 - 1)
-    assert ops(lambda n: (n + n) * 3 - n // 7, n)[0] == "add"
+ARITHMETIC = {
+    "sums and products": lambda n, k: (n + k) * 3 - n * k,
+    "bits": lambda n, k: ((n ^ (k << 2)) & ~n) | (n >> 1),
+    "extrema": lambda n, k: mt.ops.maximum(n - k, mt.ops.minimum(k, n)) + n,
+    "comparison": lambda n, k: mt.where(n * 2 < k, n, k + 1),
+    "truth values": lambda n, k: ((n < k) & (n != 3)) | ~(k >= 5),
+    "count": lambda n, k: n + (n < k) * n - (k == n),
+    "powers": lambda n, k: n**2 + k * k,
+    "clip": lambda n, k: mt.ops.maximum(n, 3) + mt.ops.minimum(k, 100),
+    "truth of numbers": lambda n, k: mt.ops.logical_xor(n - k, n) & (k < 7),
+}
+
+
+def fused_with_machine_code(names):
+    """Whether these are one call, or there is no machine code."""
+    return mt.simd_level() == "baseline" or (len(names) == 1 and names[0].startswith("fused"))
+
+
+@pytest.mark.parametrize("case", ARITHMETIC)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_arithmetic_of_integers_is_fused(dtype, case):
+    for shape in (9,), (5, 301), (70_001,):
+        n, k = integers(dtype, *shape, below=127), integers(dtype, *shape, below=126)
+        assert fused_with_machine_code(ops(ARITHMETIC[case], n - 60, k))
+        assert fused_with_machine_code(ops(ARITHMETIC[case], n[..., :-1:2], k[..., 1::2]))
+        ops(ARITHMETIC[case], n, k[..., :1])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_quotients_and_rests_are_fused_up_to_32_bits(dtype):
+    n, k = integers(dtype, 3000, below=127) - 60, integers(dtype, 3000, below=7) - 3
+
+    def f(n, k):
+        return (n * 3) // k + n % k * 2 - k % 3
+
+    names = ops(f, n, k)
+    assert fused_with_machine_code(names) == (not dtype.endswith("64"))
+    ops(f, mt.Tensor([-(2 ** (n.dtype.itemsize * 8 - 1)) if n.min() < 0 else 2], dtype=dtype), k - k - 1)
+
+
+def test_arithmetic_of_several_dtypes_is_several_calls():
+    n, k, x = integers("int32", 40), integers("int64", 40), floats("float32", 40)
+    names = ops(lambda n, k, x: (n + n) * 3 + (k * 2 - k) + mt.where((n < 5) & (x > 0), x * 2, x), n, k, x)
+    assert len(names) > 1
+    ops(lambda n: (n * 2 + 1).astype("float32") * 0.5 + 1, n)
+    ops(lambda n: ((n + 1) * 2).astype("int8") * 3 + 1, n)
+    ops(lambda k: (k * (2**53 + 1) + (2**62 + 3)) ^ k, k)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_truth_values_are_fused_with_numbers(dtype):
+    x, y = floats(dtype, 50, 30), floats(dtype, 50, 30).T.reshape(50, 30)
+    mask = mt.Tensor(np.random.default_rng(3).random((50, 30)) < 0.5)
+    for f in (
+        lambda x, y, m: mt.where((x > 0) & (y < 5) & ~m, x, y),
+        lambda x, y, m: x * (x > 0) + (y < x).astype(dtype) * m,
+        lambda x, y, m: (m ^ (x > y), (x * 2).astype("bool"), mt.where(m, x > 1, y > 1)),
+        lambda x, y, m: mt.where(m.astype(dtype) > 0, x, y) + m,
+        lambda x, y, m: (mt.ops.softmax(mt.where(m | (x > 0), x.clip(-5, 5), -3.0)), ~m),
+        lambda x, y, m: mt.ops.logical_or(x, m) & mt.ops.logical_not(y),
+    ):
+        ops(f, x, y, mask)
+    assert len(ops(lambda x, y, m: mt.where((x > 0) & (y < 5) & ~m, x, y), x, y, mask)) == 1
+    assert len(ops(lambda x, m: x * (x > 0) + m, x, mask)) == 1
+    assert len(ops(lambda m: ~(m & ~m) | m, mask)) == 1
 
 
 def test_gradients_pass_a_cast():
@@ -98,3 +160,14 @@ def test_gradients_pass_a_cast():
         return mt.grad((n * x).tanh() * n.astype("float32") + (x * 9).astype("int8"), [x], mt.ones(3))[0]
 
     np.testing.assert_allclose(mt.jit(f)(x).numpy(), f(x).numpy(), rtol=1e-6)
+
+
+def test_gradients_pass_truth_values():
+    x = mt.Tensor([0.5, -1.5, 2.0, 0.0], requires_grad=True)
+
+    def f(x):
+        loss = (x * (x > 0) + mt.where((x > 1) | (x < -1), x * x, 0.0)) * (x != 0)
+        return mt.grad(loss.sum(), [x])[0]
+
+    np.testing.assert_array_equal(mt.jit(f)(x).numpy(), [1, -3, 5, 0])
+    np.testing.assert_array_equal(f(x).numpy(), [1, -3, 5, 0])

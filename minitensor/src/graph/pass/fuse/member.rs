@@ -144,15 +144,16 @@ fn computed(dtype: DType) -> Option<DType> {
     Some(dtype.compute()).filter(|dtype| dtype.is_integer() || matches!(dtype, DType::F32 | DType::F64))
 }
 
-/// The dtype of the first float that a call takes or, if it takes no floats, computes. Without floats, that of the first integer that it
-/// takes. `None` if all are truth values.
+/// The dtype of the first float that a call takes or, if it takes none, computes. Without floats, that of the first integer. `None` if all
+/// are truth values.
 fn dtype(graph: &Graph, call: &Call) -> Option<DType> {
     let is_generic = |i: &usize| matches!(call.op.parameter(*i).dtype, DTypeRule::Generic(_));
-    let dtype = |i: usize| if let Operand::Value(id) = call.args[i] { Some(graph.value(id).dtype) } else { None };
-    let taken = || (0..call.args.len()).filter(is_generic).filter_map(dtype);
-    let first_float =
-        taken().chain(call.computes().map(|id| graph.value(id).dtype)).find(|dtype| dtype.is_differentiable());
-    first_float.or_else(|| taken().find(|dtype| dtype.is_integer()))
+    let taken = |i: usize| if let Operand::Value(id) = call.args[i] { Some(graph.value(id).dtype) } else { None };
+    let all = || {
+        let computed = call.computes().map(|id| graph.value(id).dtype);
+        (0..call.args.len()).filter(is_generic).filter_map(taken).chain(computed)
+    };
+    all().find(|dtype| dtype.is_differentiable()).or_else(|| all().find(|dtype| dtype.is_integer()))
 }
 
 /// The program of a call.
