@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 #: Seconds that one case may take before it is interrupted, and after that before it is killed.
 PATIENCE = 20
 LEVELS = ["baseline", "avx2", "avx512"]
-MODES = ["ops", "levels", "methods", "threads", "texts"]
+MODES = ["ops", "levels", "graphs", "methods", "threads", "texts"]
 
 
 class Watched:

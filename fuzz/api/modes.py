@@ -2,6 +2,7 @@
 
 import calls
 import claims
+import graphs
 import methods
 import texts
 import threads
@@ -37,6 +38,7 @@ def levels(rng, told):
 MODES = {
     "ops": ops,
     "levels": levels,
+    "graphs": graphs.case,
     "methods": methods.case,
     "threads": threads.case,
     "texts": texts.case,
