@@ -176,13 +176,13 @@ macro_rules! integer {
                     let divisor = if other == 0 { 1 } else { other };
                     let quotient = self.wrapping_div(divisor);
                     let inexact = self.wrapping_rem(divisor) != 0;
-                    let below = inexact && (self < 0) != (divisor < 0);
+                    let below = inexact & ((self < 0) != (divisor < 0));
                     if other == 0 { 0 } else { quotient.wrapping_sub(below as $t) }
                 }}
                 remainder(self, other: Self) -> Self {{
                     let divisor = if other == 0 { 1 } else { other };
                     let rest = self.wrapping_rem(divisor);
-                    let foreign = rest != 0 && (self < 0) != (divisor < 0);
+                    let foreign = (rest != 0) & ((self < 0) != (divisor < 0));
                     rest.wrapping_add(if foreign { divisor } else { 0 })
                 }}
                 isnan(self) -> bool { false }

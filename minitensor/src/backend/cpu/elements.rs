@@ -76,7 +76,7 @@ pub fn run_by(
         let is_ready = programs::has_machine_code(&plan, dtype.compute());
         if is_ready { programs::kernel(op, plan, dtype.compute(), attrs).ok() } else { None }
     };
-    match find(op, dtypes)? {
+    match find(op, dtypes)?.fastest(op, dtypes, attrs, is_given, shape.numel()) {
         Loop::Kernel(kernel) => {
             let grain = tuned.unwrap_or(GRAIN);
             let attrs = with_presence(op, inputs, attrs);
@@ -122,6 +122,30 @@ impl<'a> Loop<'a> {
             Kernels::Programs(programs) => Some(Loop::Program(programs)),
             _ => kernels.element(dtypes).map(Loop::Kernel),
         })
+    }
+
+    /// The same, or machine code for so many elements if that is faster. A compiled loop of integers has only instructions of any CPU.
+    #[inline]
+    pub fn fastest(
+        self,
+        op: &'a OpDef,
+        dtypes: &[DType],
+        attrs: &[Attr],
+        is_given: impl Fn(usize) -> bool,
+        n: usize,
+    ) -> Loop<'a> {
+        /// From so many elements on, the choice takes less time than it saves.
+        const MANY: usize = 1024;
+        let faster = |dtype: DType| {
+            let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::elements)?;
+            let program = programs.at(&[dtype], op, attrs, is_given).ok()?;
+            let is_faster = program.parts.is_none() && programs::outruns_loop(&program.plan, dtype);
+            is_faster.then_some(Loop::Program(programs))
+        };
+        match (&self, dtypes) {
+            (Loop::Kernel(_), [dtype]) if n >= MANY && dtype.is_integer() => faster(*dtype).unwrap_or(self),
+            _ => self,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use minitensor_kernels::program::{Plan, TILE, Tile};
+use minitensor_kernels::program::{Instruction, Plan, Primitive, TILE, Tile};
 use smallvec::SmallVec;
 
 use super::strided::{GRAIN, Loop};
@@ -104,11 +104,21 @@ fn no_kernel(op: &OpDef, dtype: DType) -> Error {
 
 /// Whether there is machine code for a plan over elements of a dtype.
 pub fn has_machine_code(plan: &Plan, dtype: DType) -> bool {
-    match dtype {
-        DType::F32 => plan.has_machine_code::<f32>(),
-        DType::F64 => plan.has_machine_code::<f64>(),
-        _ => false,
+    fn has<T: Tile>(plan: &Plan) -> bool {
+        plan.has_machine_code::<T>()
     }
+    at_type!(dtype, has(plan) else false)
+}
+
+/// Whether machine code is faster than a compiled loop of integers. It computes those of 8 and 16 bits in 32 bits. The loop has no vectors
+/// for shifts and quotients.
+pub fn outruns_loop(plan: &Plan, dtype: DType) -> bool {
+    use Primitive::{FloorDivide, LeftShift, Remainder, RightShift};
+    let is_slow = |instruction: &Instruction| {
+        matches!(instruction, Instruction::Apply(FloorDivide | LeftShift | Remainder | RightShift, _))
+    };
+    let gains = || dtype.size() >= 4 || plan.program().instructions().iter().any(is_slow);
+    gains() && has_machine_code(plan, dtype)
 }
 
 /// The loop over elements of several dtypes.
