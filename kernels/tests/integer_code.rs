@@ -17,11 +17,15 @@ fn alone() -> MutexGuard<'static, ()> {
 trait Integer: Tile + Element<Mask = bool> + Real + PartialEq + std::fmt::Debug {}
 impl<T: Tile + Element<Mask = bool> + Real + PartialEq + std::fmt::Debug> Integer for T {}
 
+/// The primitives that have no machine code.
+fn lacking<T: Integer>() -> &'static [Primitive] {
+    use Primitive::{FloorDivide, Pow, Remainder};
+    if size_of::<T>() == 8 { &[Pow, FloorDivide, Remainder] } else { &[Pow] }
+}
+
 /// The primitives of integers that have machine code.
 fn primitives<T: Integer>() -> impl Iterator<Item = Primitive> {
-    use Primitive::{FloorDivide, Pow, Remainder};
-    let lacking = if size_of::<T>() == 8 { &[Pow, FloorDivide, Remainder][..] } else { &[Pow] };
-    Primitive::ALL.iter().copied().filter(|p| T::kernel(*p).is_some() && !lacking.contains(p))
+    Primitive::ALL.iter().copied().filter(|p| T::kernel(*p).is_some() && !lacking::<T>().contains(p))
 }
 
 fn program(p: Primitive) -> Program {
@@ -90,6 +94,50 @@ macro_rules! at_each_type {
         at_each_type! { $check: i8 i16 i32 i64 u8 u16 u32 u64 }
     };
     ($check:ident: $($t:ty)*) => {{ $($check::<$t>();)* }};
+}
+
+#[test]
+fn only_powers_and_quotients_of_64_bits_lack_machine_code() {
+    fn check_type<T: Integer>() {
+        for level in levels() {
+            set_level(level);
+            for p in Primitive::ALL.iter().filter(|p| T::kernel(**p).is_some()) {
+                let has_code = level != Level::Baseline && !lacking::<T>().contains(p);
+                assert_eq!(program(*p).has_machine_code::<T>(), has_code, "{p:?} at {level:?}");
+                assert_eq!(
+                    Plan::new(program(*p), &[]).unwrap().has_machine_code::<T>(),
+                    has_code,
+                    "{p:?} at {level:?}"
+                );
+            }
+        }
+    }
+    let _alone = alone();
+    at_each_type!(check_type);
+}
+
+#[test]
+fn an_output_may_replace_an_input() {
+    fn check_type<T: Integer>() {
+        // Exchanges the inputs, and adds to one of them.
+        let program = Program::write(&["x", "y"], &[], |x, _| {
+            vec![("a".into(), x[1].into()), ("b".into(), (x[0] + x[1]).into())]
+        });
+        for level in levels().filter(|level| *level != Level::Baseline) {
+            set_level(level);
+            let plan = Plan::new(program.clone(), &[]).unwrap();
+            for n in [1, 15, 64, 133, 1000] {
+                let (x, y) = (numbers::<T>(n, 3), numbers::<T>(n, 4));
+                let (mut a, mut b) = (x.clone(), y.clone());
+                let places = [a.as_mut_ptr().cast::<u8>(), b.as_mut_ptr().cast()];
+                // SAFETY: each output is the memory of an input with elements of the same size.
+                unsafe { plan.run::<T>(n, &places.map(|p| p.cast_const()), &[], &places) };
+                assert!((0..n).all(|i| a[i] == y[i] && b[i] == x[i] + y[i]), "{level:?} {n}");
+            }
+        }
+    }
+    let _alone = alone();
+    at_each_type!(check_type);
 }
 
 #[test]

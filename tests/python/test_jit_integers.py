@@ -1,5 +1,6 @@
 """Integers in graphs: element ops that read or store them as floats are fused, and give the same bits."""
 
+import operator
 import warnings
 
 import numpy as np
@@ -133,6 +134,40 @@ def test_arithmetic_of_several_dtypes_is_several_calls():
     ops(lambda n: (n * 2 + 1).astype("float32") * 0.5 + 1, n)
     ops(lambda n: ((n + 1) * 2).astype("int8") * 3 + 1, n)
     ops(lambda k: (k * (2**53 + 1) + (2**62 + 3)) ^ k, k)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_truth_values_are_compared_with_any_number(dtype):
+    n, mask = integers(dtype, 40) if dtype in INTEGERS else floats(dtype, 40), integers("int64", 40) % 2 == 0
+    ops(lambda n, m: mt.where(m < 0.5, n + 1, n), n, mask)
+    ops(lambda n, m: mt.where(m == 0.5, n + 1, n * 2), n, mask)
+    ops(lambda n, m: mt.where(mt.ops.logical_and(m, 0.5), n + 1, n), n, mask)
+    ops(lambda n, m: mt.where(m > -1, n + 1, n), n, mask)
+    ops(lambda n, m: mt.where(m == 300, n + 1, n), n, mask)
+    ops(lambda n, m: mt.where(m == 1.00000001, n + 1, n), n, mask)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_large_calls_are_those_of_numpy(dtype):
+    n, k = (np.random.default_rng(seed).integers(0, 120, (9, 2001)).astype(dtype) for seed in (3, 4))
+    n[::3] -= 100
+    k = k % 7 + 1
+    x, y = mt.Tensor(n), mt.Tensor(k)
+    binary = ["add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "rshift", "lt", "le", "eq"]
+    for f in (getattr(operator, name) for name in binary):
+        for a, b, c, d in (
+            (x, y, n, k),
+            (x, y[0], n, k[0]),
+            (x[:, :1], y, n[:, :1], k),
+            (x[:, ::2], y[:, ::-2], n[:, ::2], k[:, ::-2]),
+            (x.T, y.T, n.T, k.T),
+        ):
+            np.testing.assert_array_equal(f(a, b).numpy(), f(c, d), err_msg=f.__name__)
+    for name in ("iadd", "imul", "ifloordiv", "imod", "ixor"):
+        a, b = mt.Tensor(n), n.copy()
+        getattr(operator, name)(a[:, 1:], y[:, 1:])
+        getattr(operator, name)(b[:, 1:], k[:, 1:])
+        np.testing.assert_array_equal(a.numpy(), b, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

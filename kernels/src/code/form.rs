@@ -82,7 +82,7 @@ pub enum Op {
     Xor,
     /// `!a & b`
     AndNot,
-    /// Sum and difference of integers, and the product of integers that have half the width.
+    /// Sum and difference of integers, and the product of the lower 32 bits of integers.
     AddInt,
     SubtractInt,
     MultiplyInt,

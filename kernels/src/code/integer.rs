@@ -14,7 +14,7 @@ use crate::program::Storage;
 #[derive(Debug)]
 pub struct Integer<I> {
     pub id: Id,
-    /// Whether the bits above those of `I` are its sign or, if it has none, 0. Sums and products of integers do not read them.
+    /// Whether the bits above those of `I` are its sign or, if it has none, 0. Sums, products and bitwise operations do not read them.
     is_extended: bool,
     memory: PhantomData<I>,
 }
@@ -88,9 +88,9 @@ impl<I: Whole> Integer<I> {
         }
     }
 
-    /// An operation on the bits of extended integers, whose result is extended.
-    fn of_extended(op: Op, x: Self, y: Self) -> Self {
-        Self::of(op, &[x.extended().id, y.extended().id])
+    /// An operation on bits. The result is extended if both operands are.
+    fn bitwise(op: Op, x: Self, y: Self) -> Self {
+        Integer { is_extended: x.is_extended && y.is_extended, ..Self::of(op, &[x.id, y.id]) }
     }
 
     fn test(op: Op, x: Self, y: Self) -> Condition {
@@ -114,22 +114,16 @@ impl<I: Whole> Integer<I> {
         Number::of_node(bits) - (WHOLE + sign as f64)
     }
 
-    /// The quotient, rounded down. The divisor is not 0.
-    fn quotient(self, divisor: Self) -> Self {
-        if I::BITS > 32 {
-            return self.refused();
-        }
-        // A quotient that is no integer differs from one by 2⁻³² or more, relatively, so the float is not rounded to one. The lower half of
-        // the sum is the integer modulo 2³².
-        let sum = Binary::floor(self.wide() / divisor.wide()) + 1.5 * (1u64 << 52) as f64;
-        Self::wrapping(Op::NarrowBits, &[sum.0])
-    }
-
-    /// The quotient, rounded down, and the divisor; 0 and 1 if that is 0.
+    /// The quotient, rounded down, and the divisor: `other`, or 1 if that is 0.
     fn divided(self, other: Self) -> (Self, Self) {
-        let is_given = other.truthy();
-        let divisor = Self::select(is_given, other, Self::one());
-        (Self::select(is_given, self.quotient(divisor), Self::zero()), divisor)
+        let divisor = Self::select(other.truthy(), other, Self::one());
+        if I::BITS > 32 {
+            return (self.refused(), divisor);
+        }
+        // A quotient x / y that is no integer differs from each integer by 1 / y or more, which is 2⁻³² of its value or more. So it is not
+        // rounded to an integer. The lower half of the bits of the sum is the integer modulo 2³².
+        let sum = Binary::floor(self.wide() / divisor.wide()) + 1.5 * (1u64 << 52) as f64;
+        (Self::wrapping(Op::NarrowBits, &[sum.0]), divisor)
     }
 
     fn is_negative(self) -> Condition {
@@ -167,18 +161,18 @@ macro_rules! operators {
         )?
     )*};
     (@ wrapping $op:ident $x:ident $y:ident) => { Self::wrapping(Op::$op, &[$x.id, $y.id]) };
-    (@ of_extended $op:ident $x:ident $y:ident) => { Self::of_extended(Op::$op, $x, $y) };
+    (@ bitwise $op:ident $x:ident $y:ident) => { Self::bitwise(Op::$op, $x, $y) };
 }
 operators! {
     Add add wrapping AddInt, AddAssign add_assign; Sub sub wrapping SubtractInt, SubAssign sub_assign;
     Mul mul wrapping MultiplyWrapping, MulAssign mul_assign;
-    BitAnd bitand of_extended And; BitOr bitor of_extended Or;
+    BitAnd bitand bitwise And; BitOr bitor bitwise Or;
 }
 
 impl<I: Whole> Not for Integer<I> {
     type Output = Self;
     fn not(self) -> Self {
-        self.bitwise_xor(Self::native(I::zero() - I::one()))
+        self.bitwise_xor(Self::native(I::one().negative()))
     }
 }
 
@@ -196,12 +190,11 @@ impl<I: Whole> Num for Integer<I> {
             if exponent >= 0 {
                 return power(self, exponent as u64);
             }
-            // 1 / selfⁿ, rounded towards 0.
-            let (one, minus_one) = (Self::one(), Self::one().negative());
-            let of_minus_one = if I::IS_SIGNED && exponent & 1 == 1 { minus_one } else { one };
-            let of_minus_one = if I::IS_SIGNED { of_minus_one } else { Self::zero() };
-            let of_others = Self::select(self.equal(minus_one), of_minus_one, Self::zero());
-            Self::select(self.equal(one), one, of_others)
+            // 1 / selfⁿ, rounded towards 0. Only those of 1 and −1 are not 0.
+            let minus_one = I::one().negative();
+            let inverse = Self::native(minus_one.powi(exponent));
+            let of_others = Self::select(self.equal(Self::native(minus_one)), inverse, Self::zero());
+            Self::select(self.equal(Self::one()), Self::one(), of_others)
         }}
         pow(self, _exponent: Self) -> Self { self.refused() }
         exponent_slope(self) -> Self { Self::zero() }
@@ -230,10 +223,10 @@ impl<I: Whole> Real for Integer<I> {
         ceil(self) -> Self { self }
         round(self) -> Self { self }
         trunc(self) -> Self { self }
-        floor_divide(self, other: Self) -> Self { self.divided(other).0 }
+        floor_divide(self, other: Self) -> Self { Self::select(other.truthy(), self.divided(other).0, Self::zero()) }
         remainder(self, other: Self) -> Self {{
             let (quotient, divisor) = self.divided(other);
-            Self::select(other.truthy(), self - quotient * divisor, Self::zero())
+            self - quotient * divisor
         }}
         isnan(self) -> Condition { Condition::constant(false) }
         isinf(self) -> Condition { Condition::constant(false) }
@@ -244,10 +237,11 @@ impl<I: Whole> Real for Integer<I> {
 // A negative count is a large one as an unsigned integer. Shifts by the width and more give 0 or, if they preserve the sign, the sign.
 impl<I: Whole> Int for Integer<I> {
     methods! {
-        bitwise_xor(self, other: Self) -> Self { Self::of_extended(Op::Xor, self, other) }
+        bitwise_xor(self, other: Self) -> Self { Self::bitwise(Op::Xor, self, other) }
         left_shift(self, other: Self) -> Self { Self::wrapping(Op::ShiftLeftBy, &[self.id, other.extended().id]) }
-        right_shift(self, other: Self) -> Self {
-            Self::of_extended(if I::IS_SIGNED { Op::ShiftRightSignedBy } else { Op::ShiftRightBy }, self, other)
-        }
+        right_shift(self, other: Self) -> Self {{
+            let shift = if I::IS_SIGNED { Op::ShiftRightSignedBy } else { Op::ShiftRightBy };
+            Self::of(shift, &[self.extended().id, other.extended().id])
+        }}
     }
 }

@@ -80,7 +80,7 @@ pub fn call(
     if op.outputs.iter().any(|o| o.role != Role::Returned || !is_kept(o.dtype)) {
         return None;
     }
-    let found = match Loop::of(op, &[dtype])?.fastest(op, &[dtype], attrs, |_| true, n) {
+    let found = match Loop::of(op, &[dtype])?.or_machine_code(op, &[dtype], attrs, |_| true, n) {
         Loop::Kernel(kernel) => Found::Kernel(kernel),
         Loop::Program(programs) => Found::Program(programs.known(op, attrs, |_| true)?),
     };

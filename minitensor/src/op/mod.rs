@@ -58,7 +58,7 @@ pub use self::{
 #[cfg(feature = "engine")]
 pub(crate) use self::{
     internal::{history_op, internal_op},
-    program::has_machine_code,
+    program::runs_at,
 };
 #[cfg(feature = "engine")]
 pub use crate::dispatch::{dispatch, dispatch_at, dispatch_one};

@@ -129,13 +129,13 @@ fn dtypes(program: &Program, computed: impl Fn(DType) -> DType) -> DTypeSet {
     DTypeSet::ELEMENT.filter(|dtype| at_type!(computed(dtype), runs(program) else false))
 }
 
-/// Whether a program over elements runs as machine code at a dtype, and its constants keep their digits.
+/// Whether a program over elements runs at a dtype without losing digits of its constants, on request only as machine code.
 #[cfg(feature = "engine")]
-pub fn has_machine_code(program: &Program, dtype: DType) -> bool {
-    fn has<T: Tile>(program: &Program) -> bool {
-        program.has_machine_code::<T>()
+pub fn runs_at(program: &Program, dtype: DType, as_machine_code: bool) -> bool {
+    fn runs<T: Tile>(program: &Program, as_machine_code: bool) -> bool {
+        if as_machine_code { program.has_machine_code::<T>() } else { program.runs_at::<T>() }
     }
-    at_type!(dtype, has(program) else false) && holds_constants(program, dtype)
+    at_type!(dtype, runs(program, as_machine_code) else false) && holds_constants(program, dtype)
 }
 
 /// Whether a dtype can hold the constants of a program without losing digits.

@@ -63,8 +63,14 @@ pub fn run_by(
     let run_loop = |kernel: ElementLoop<'_>| run(&kernel, &wanted, &output_dtypes);
     let tuned = op.grain(attrs);
     let is_given = |i: usize| inputs[i].is_some();
+    let found = find(op, dtypes)?.or_machine_code(op, dtypes, attrs, is_given, shape.numel());
+    let is_compiled = matches!(found, Loop::Kernel(_));
     let stored = |storage: &[Storage]| {
         let [dtype] = dtypes[..] else { return None };
+        // A compiled loop of integers was chosen because it is faster.
+        if is_compiled && dtype.is_integer() {
+            return None;
+        }
         // A program has one type of number.
         let mut all = inputs.iter().flatten().map(|t| t.dtype()).chain(output_dtypes.iter().copied());
         if !all.all(|other| other == DType::Bool || other.compute() == dtype.compute()) {
@@ -76,7 +82,7 @@ pub fn run_by(
         let is_ready = programs::has_machine_code(&plan, dtype.compute());
         if is_ready { programs::kernel(op, plan, dtype.compute(), attrs).ok() } else { None }
     };
-    match find(op, dtypes)?.fastest(op, dtypes, attrs, is_given, shape.numel()) {
+    match found {
         Loop::Kernel(kernel) => {
             let grain = tuned.unwrap_or(GRAIN);
             let attrs = with_presence(op, inputs, attrs);
@@ -124,9 +130,10 @@ impl<'a> Loop<'a> {
         })
     }
 
-    /// The same, or machine code for so many elements if that is faster. A compiled loop of integers has only instructions of any CPU.
+    /// This loop, or the machine code of the op's program if that is faster for `n` elements. Compiled loops of integers use only
+    /// instructions that every CPU has.
     #[inline]
-    pub fn fastest(
+    pub fn or_machine_code(
         self,
         op: &'a OpDef,
         dtypes: &[DType],
@@ -134,16 +141,18 @@ impl<'a> Loop<'a> {
         is_given: impl Fn(usize) -> bool,
         n: usize,
     ) -> Loop<'a> {
-        /// From so many elements on, the choice takes less time than it saves.
-        const MANY: usize = 1024;
+        /// The fewest elements for which the choice takes less time than it saves.
+        const FEWEST: usize = 1024;
         let faster = |dtype: DType| {
             let programs = op.kernels_on(DeviceKind::Cpu).find_map(Kernels::elements)?;
             let program = programs.at(&[dtype], op, attrs, is_given).ok()?;
-            let is_faster = program.parts.is_none() && programs::outruns_loop(&program.plan, dtype);
+            // A program writes an output in the memory of an input through a buffer.
+            let is_in_place = op.outputs.iter().any(|output| matches!(output.role, Role::Mutates(_)));
+            let is_faster = program.parts.is_none() && programs::outruns_loop(&program.plan, dtype, is_in_place);
             is_faster.then_some(Loop::Program(programs))
         };
         match (&self, dtypes) {
-            (Loop::Kernel(_), [dtype]) if n >= MANY && dtype.is_integer() => faster(*dtype).unwrap_or(self),
+            (Loop::Kernel(_), [dtype]) if n >= FEWEST && dtype.is_integer() => faster(*dtype).unwrap_or(self),
             _ => self,
         }
     }

@@ -110,14 +110,14 @@ pub fn has_machine_code(plan: &Plan, dtype: DType) -> bool {
     at_type!(dtype, has(plan) else false)
 }
 
-/// Whether machine code is faster than a compiled loop of integers. It computes those of 8 and 16 bits in 32 bits. The loop has no vectors
-/// for shifts and quotients.
-pub fn outruns_loop(plan: &Plan, dtype: DType) -> bool {
+/// Whether machine code is faster than the compiled loop of integers. Machine code computes integers of 8 and 16 bits in 32 bits, so it
+/// wins only for shifts and quotients, which the compiled loop does not vectorize.
+pub fn outruns_loop(plan: &Plan, dtype: DType, is_in_place: bool) -> bool {
     use Primitive::{FloorDivide, LeftShift, Remainder, RightShift};
     let is_slow = |instruction: &Instruction| {
         matches!(instruction, Instruction::Apply(FloorDivide | LeftShift | Remainder | RightShift, _))
     };
-    let gains = || dtype.size() >= 4 || plan.program().instructions().iter().any(is_slow);
+    let gains = || dtype.size() >= 4 && !is_in_place || plan.program().instructions().iter().any(is_slow);
     gains() && has_machine_code(plan, dtype)
 }
 

@@ -10,8 +10,8 @@ use crate::backend::compiles_programs;
 use crate::dtype::DType;
 use crate::graph::{Call, Graph, Operand, ValueId};
 use crate::op::by_name::names;
-use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient, has_machine_code};
-use crate::tensor::{Region, Shape};
+use crate::op::{Argument, Arguments, Arity, Body, Core, DTypeRule, Role, ShapeRule, gradient, runs_at};
+use crate::tensor::{Device, Region, Shape};
 
 /// The fewest and the most elements of a row. A longer row has work for several threads.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=1 << 15;
@@ -43,7 +43,10 @@ impl Member {
         }
         let op = &call.op;
         let own = dtype(graph, call);
-        let dtype = own.map_or(Some(None), |own| computed(own).map(Some))?;
+        let dtype = match own {
+            Some(own) => Some(computed(own)?),
+            None => None,
+        };
         let is_of_integers = dtype.is_some_and(DType::is_integer);
         let is_number = |id: ValueId| {
             let value = graph.value(id).dtype;
@@ -54,8 +57,10 @@ impl Member {
         let is_taken = |id: ValueId| is_number(id) || is_exact && graph.value(id).dtype.is_integer();
         let takes = |(i, arg): (usize, &Operand)| match (op.parameter(i).dtype, arg) {
             (DTypeRule::Generic(_), Operand::Value(id)) => is_taken(*id),
-            (DTypeRule::Generic(_), Operand::Number(Const::Float(_))) => !is_of_integers,
-            (DTypeRule::Generic(_), Operand::Number(_)) | (_, Operand::None) => true,
+            (DTypeRule::Generic(_), Operand::Number(Const::Bool(_))) | (_, Operand::None) => true,
+            // Truth values join a group of any dtype, which may not hold the number.
+            (DTypeRule::Generic(_), Operand::Number(Const::Int(_))) => dtype.is_some(),
+            (DTypeRule::Generic(_), Operand::Number(Const::Float(_))) => dtype.is_some_and(DType::is_differentiable),
             (DTypeRule::Fixed(DType::Bool), Operand::Value(id)) => graph.value(*id).dtype == DType::Bool,
             _ => false,
         };
@@ -81,9 +86,15 @@ impl Member {
             None => false,
         };
         let body = body(call, is_of_rows).filter(|body| is_of_rows || !body.program.is_of_rows())?;
-        // The interpreter is not faster than separate calls. Integers have no attributes that are floats.
-        let is_fast = !is_of_integers || body.uniforms.is_empty() && has_machine_code(&body.program, dtype?);
-        (is_fast && call.computes().all(has_place)).then_some(Member { kind, body, domain })
+        // A group of any dtype computes truth values. Without machine code, integers are not computed faster than by separate calls.
+        let is_on_cpu = call.computes().any(|id| graph.value(id).device == Device::Cpu);
+        let runs = match dtype {
+            Some(dtype) if is_of_integers => runs_at(&body.program, dtype, is_on_cpu),
+            Some(_) => true,
+            None => runs_at(&body.program, DType::Bool, false),
+        };
+        let has_attributes = !dtype.is_some_and(DType::is_differentiable) && !body.uniforms.is_empty();
+        (runs && !has_attributes && call.computes().all(has_place)).then_some(Member { kind, body, domain })
     }
 
     /// The number of instructions.
