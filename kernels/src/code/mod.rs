@@ -32,6 +32,7 @@ mod every_other;
 mod form;
 #[cfg(target_arch = "x86_64")]
 mod halves;
+#[cfg(target_arch = "x86_64")]
 mod integer;
 #[cfg(target_arch = "x86_64")]
 mod lower;
@@ -59,7 +60,10 @@ mod whole_row;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use form::{Form, Id, Node, Op, Rounding, Width, push, record};
+#[cfg(target_arch = "x86_64")]
+pub use form::Id;
+pub use form::{Form, Node, Op, Rounding, Width, push, record};
+#[cfg(target_arch = "x86_64")]
 pub use integer::{Integer, Whole};
 pub use number::{Condition, Format, Number};
 #[cfg(target_arch = "x86_64")]

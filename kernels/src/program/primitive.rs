@@ -347,9 +347,12 @@ others! {
     impl[] u16: apply_element apply_num apply_real apply_int;
     impl[] u32: apply_element apply_num apply_real apply_int;
     impl[] u64: apply_element apply_num apply_real apply_int;
-    impl[I: crate::code::Whole] crate::code::Integer<I>: apply_element apply_num apply_real apply_int;
     impl[] crate::Complex<f32>: apply_element apply_num apply_field;
     impl[] crate::Complex<f64>: apply_element apply_num apply_field;
+}
+#[cfg(all(feature = "engine", target_arch = "x86_64"))]
+others! {
+    impl[I: crate::code::Whole] crate::code::Integer<I>: apply_element apply_num apply_real apply_int;
 }
 
 #[cfg(feature = "engine")]
