@@ -206,3 +206,17 @@ def test_gradients_pass_truth_values():
 
     np.testing.assert_array_equal(mt.jit(f)(x).numpy(), [1, -3, 5, 0])
     np.testing.assert_array_equal(f(x).numpy(), [1, -3, 5, 0])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_the_negative_of_a_constant_wraps(dtype):
+    least = np.iinfo(dtype).min
+    for constant in (1, 2, least):
+
+        def f(n, constant=constant):
+            number = mt.full((), constant, dtype=dtype)
+            negative = -number
+            return n * n, negative, negative < n * n, n - negative
+
+        for n in (0, 1, 3):
+            ops(f, mt.Tensor(n).astype(dtype))

@@ -58,6 +58,16 @@ def test_errors_of_arguments_are_raised_by_the_call(call, error):
     assert x.sum().item() == (randn(4, 6) * 2).sum().item()
 
 
+@mt.element_op(name="lazy::divided")
+def divided(x, by: int = 3):
+    return x // by
+
+
+def test_an_attribute_that_the_dtype_cannot_hold_is_refused_by_the_call():
+    with mt.lazy(), pytest.raises(TypeError, match="op 'lazy::divided' with by=1099511627776 takes int64.*, got uint32"):
+        divided(mt.Tensor([1, 2]).astype("uint32") * 2, by=1 << 40)
+
+
 def test_an_error_that_depends_on_elements_is_raised_by_each_read():
     x = mt.Tensor([1.0, 2.0, 3.0])
     with mt.lazy():
@@ -68,6 +78,8 @@ def test_an_error_that_depends_on_elements_is_raised_by_each_read():
     for t in (wrong, after, wrong, after[0]):
         with pytest.raises(IndexError, match=r"op 'take': .*out of range.*called at .*test_lazy_errors.py, line \d+"):
             t.tolist()
+        with pytest.raises(IndexError, match="op 'take': .*out of range"):
+            repr(t)
     with pytest.raises(IndexError, match="out of range"):
         after * 2
     with mt.lazy(), pytest.raises(IndexError, match="out of range"):

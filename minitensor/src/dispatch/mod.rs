@@ -141,6 +141,6 @@ pub(crate) fn record_only(
 fn layers(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
     let checked = Checked::new(op, args, attrs)?;
     let inputs = checked.inputs();
-    op.write_program(attrs, |i| inputs[i].is_some())?;
+    op.write_program(&checked.dtypes, attrs, |i| inputs[i].is_some())?;
     autograd::call(op, &inputs, attrs, &checked, wanted)
 }

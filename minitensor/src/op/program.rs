@@ -85,11 +85,11 @@ impl OpDef {
         })
     }
 
-    /// Writes the program of a call, if the op has a choice. Later steps of the call need it.
-    pub(crate) fn write_program(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<()> {
+    /// Writes the program of a call that computes in these dtypes, if the op has a choice. Later steps of the call need it.
+    pub(crate) fn write_program(&self, dtypes: &[DType], attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<()> {
         match self.body.program() {
-            Some(ProgramFn::Elements(variants)) => variants.of(self, attrs, is_given).map(drop),
-            Some(ProgramFn::Rows(variants)) => variants.of(self, attrs, is_given).map(drop),
+            Some(ProgramFn::Elements(variants)) => variants.at(dtypes, self, attrs, is_given).map(drop),
+            Some(ProgramFn::Rows(variants)) => variants.at(dtypes, self, attrs, is_given).map(drop),
             _ => Ok(()),
         }
     }

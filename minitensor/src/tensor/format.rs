@@ -16,27 +16,21 @@ const WIDTH: usize = 88;
 
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shape, dtype, device) = (self.shape(), self.dtype(), self.device());
+        // The calls that a lazy tensor results from may fail.
+        let Ok(elements) = self.expect_values().and_then(|()| self.detach().to_device(Device::Cpu)) else {
+            return write!(f, "tensor(..., shape={shape}, dtype={dtype}, device='{device}')");
+        };
         let mut notes = String::new();
-        if !matches!(self.dtype(), DType::F32 | DType::I64 | DType::Bool) || self.numel() == 0 {
-            write!(notes, ", dtype={}", self.dtype())?;
+        if !matches!(dtype, DType::F32 | DType::I64 | DType::Bool) || self.numel() == 0 {
+            write!(notes, ", dtype={dtype}")?;
         }
-        let copy = if self.device() == Device::Cpu { None } else { Some(self.to_device(Device::Cpu)) };
-        if let Some(Err(_)) = copy {
-            return write!(
-                f,
-                "tensor(..., shape={}, dtype={}, device='{}')",
-                self.shape(),
-                self.dtype(),
-                self.device()
-            );
+        if device != Device::Cpu {
+            write!(notes, ", device='{device}'")?;
         }
-        if copy.is_some() {
-            write!(notes, ", device='{}'", self.device())?;
-        }
-        let elements = copy.and_then(Result::ok);
-        let body = elements.as_ref().unwrap_or(self).body("tensor(".len());
+        let body = elements.body("tensor(".len());
         if self.numel() == 0 && self.ndim() != 1 || body == "[...]" {
-            write!(notes, ", shape={}", self.shape())?;
+            write!(notes, ", shape={shape}")?;
         }
         match self.grad_fn_name() {
             Some(name) => write!(notes, ", grad_fn=<{name}>")?,

@@ -1,6 +1,6 @@
 //! `repr`, `format` and the display in notebooks.
 
-use minitensor::Error;
+use minitensor::{Device, Error};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -14,6 +14,9 @@ impl PyTensor {
             return Ok("tensor(<uninitialized>)".into());
         }
         let core = self.core()?;
+        if core.device() != Device::Meta {
+            core.expect_values()?;
+        }
         Ok(catch_panics("repr()", || Ok(core.to_string()))?)
     }
 

@@ -14,7 +14,7 @@ use crate::attr::Attr;
 use crate::dtype::{DType, DTypeSet};
 use crate::graph::{Call, Cut, Graph, Operand, Source, Value, ValueId};
 use crate::op::by_name::names;
-use crate::op::{Argument, Core, CustomOpBuilder, OpRef};
+use crate::op::{Argument, Core, CustomOpBuilder, OpRef, runs_at};
 use crate::tensor::Shape;
 
 /// An input of the fused program: a value, and what there is a value for.
@@ -59,7 +59,10 @@ pub fn fused(graph: &mut Graph, groups: &Groups, at: &[usize], is_used: &dyn Fn(
         return None;
     }
     let body = Body { graph, domain: &domain, calls: &calls, members: &members, inputs: &inputs, numbers };
-    let program = body.program(&outputs)?;
+    // An integer dtype may not hold a constant that results from the others, such as the negative of one.
+    let of_integers = domain.dtype.filter(|dtype| dtype.is_integer());
+    let runs = |program: &Program| of_integers.is_none_or(|dtype| runs_at(program, dtype, false));
+    let program = body.program(&outputs).filter(runs)?;
     let op = body.op(program, &outputs).ok()?;
     let cut = calls[1..].iter().try_fold(calls[0].cut.clone(), |cut, call| cut.with(&call.cut))?;
     let mut written = Vec::new();
