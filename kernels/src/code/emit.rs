@@ -368,8 +368,9 @@ impl<'a> Emitter<'a> {
         match output {
             Output::Truth => self.store_truth(to, value, helper),
             Output::Number(Storage::Float16) => self.store_float16(to, value),
-            Output::Number(Storage::BFloat16 | Storage::Int16 | Storage::UInt16) => self.store_lower(to, value, helper),
-            Output::Number(Storage::Int8 | Storage::UInt8) => self.store_lowest_byte(to, value, helper),
+            Output::Number(storage) if storage.is_lowest_bits() => {
+                self.store_narrow(to, value, storage.step(width as usize), helper)
+            }
             Output::Number(_) if self.is_tail => self.move_existing(to, value, width, copy),
             Output::Number(Storage::NonTemporal) if self.shape.bypasses => self.store_past_cache(to, value),
             Output::Number(_) => self.store(to, value),

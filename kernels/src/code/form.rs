@@ -19,9 +19,14 @@ pub enum Width {
 }
 
 impl Width {
+    /// The number of bits.
+    pub fn bits(self) -> u32 {
+        8 * self as u32
+    }
+
     /// The number whose only bit is the highest.
     pub fn sign(self) -> u64 {
-        1 << (8 * self as u32 - 1)
+        1 << (self.bits() - 1)
     }
 
     /// The bits of `1 / c`, if `c` is a power of 2 such that `x / c` has the bits of `x * (1 / c)`.

@@ -4,9 +4,7 @@ use iced_x86::{Code, IcedError};
 
 use super::emit::{Emitter, Operand, half};
 use super::form::{Form, Id, Op, Width};
-use super::x86::vector;
 use crate::program::Storage;
-use crate::runtime::simd::Level;
 
 /// The bits of an `f32` that a bfloat16 has.
 const UPPER: Op = Op::Constant(0xffff_0000);
@@ -39,34 +37,33 @@ impl Form {
 impl Emitter<'_> {
     /// Loads half floats as `f32`.
     pub(super) fn load_half(&mut self, to: Operand, from: Operand, storage: Storage) -> Result<(), IcedError> {
-        let is_avx512 = self.shape.level == Level::Avx512;
         if storage == Storage::Float16 {
-            let code = match (is_avx512, self.shape.lanes) {
-                (true, 16) => Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae,
-                (true, _) => Code::EVEX_Vcvtph2ps_ymm_k1z_xmmm128,
-                (false, 8) => Code::VEX_Vcvtph2ps_ymm_xmmm128,
-                (false, _) => Code::VEX_Vcvtph2ps_xmm_xmmm64,
-            };
+            let code = self.of_shape([
+                Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae,
+                Code::EVEX_Vcvtph2ps_ymm_k1z_xmmm128,
+                Code::VEX_Vcvtph2ps_ymm_xmmm128,
+                Code::VEX_Vcvtph2ps_xmm_xmmm64,
+            ]);
             return self.emit(code, &[to, from]);
         }
-        let [widen, shift] = match (is_avx512, self.shape.lanes) {
-            (true, 16) => [Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256, Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8],
-            (true, _) => [Code::EVEX_Vpmovzxwd_ymm_k1z_xmmm128, Code::EVEX_Vpslld_ymm_k1z_ymmm256b32_imm8],
-            (false, 8) => [Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::VEX_Vpslld_ymm_ymm_imm8],
-            (false, _) => [Code::VEX_Vpmovzxwd_xmm_xmmm64, Code::VEX_Vpslld_xmm_xmm_imm8],
-        };
-        self.emit(widen, &[to, from])?;
+        self.load_narrow(to, from, Storage::UInt16)?;
+        let shift = self.of_shape([
+            Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8,
+            Code::EVEX_Vpslld_ymm_k1z_ymmm256b32_imm8,
+            Code::VEX_Vpslld_ymm_ymm_imm8,
+            Code::VEX_Vpslld_xmm_xmm_imm8,
+        ]);
         self.emit(shift, &[to, to, Operand::Immediate(16)])
     }
 
     /// Stores `f32`s as float16.
     pub(super) fn store_float16(&mut self, to: Operand, value: Operand) -> Result<(), IcedError> {
-        let code = match (self.shape.level, self.shape.lanes) {
-            (Level::Avx512, 16) => Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae,
-            (Level::Avx512, _) => Code::EVEX_Vcvtps2ph_xmmm128_k1z_ymm_imm8,
-            (_, 8) => Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8,
-            _ => Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
-        };
+        let code = self.of_shape([
+            Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae,
+            Code::EVEX_Vcvtps2ph_xmmm128_k1z_ymm_imm8,
+            Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8,
+            Code::VEX_Vcvtps2ph_xmmm64_xmm_imm8,
+        ]);
         self.emit(code, &[to, value, Operand::Immediate(0)])
     }
 
@@ -75,21 +72,5 @@ impl Emitter<'_> {
         let bits = half(to);
         self.store_float16(bits, value)?;
         self.load_half(to, bits, Storage::Float16)
-    }
-
-    /// Stores the lower half of each number, whose upper half is 0, with the help of a vector register.
-    pub(super) fn store_lower(&mut self, to: Operand, value: Operand, helper: usize) -> Result<(), IcedError> {
-        let lanes = self.shape.lanes;
-        match (self.shape.level, lanes) {
-            (Level::Avx512, 16) => return self.emit(Code::EVEX_Vpmovdw_ymmm256_k1z_zmm, &[to, value]),
-            (Level::Avx512, _) => return self.emit(Code::EVEX_Vpmovdw_xmmm128_k1z_ymm, &[to, value]),
-            _ => {}
-        }
-        let low = Operand::Register(vector(helper, 16));
-        let lower = half(value);
-        let upper = if lanes == 8 { self.upper_half(value)? } else { lower };
-        self.emit(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, &[low, lower, upper])?;
-        let store = if lanes == 8 { Code::VEX_Vmovups_xmmm128_xmm } else { Code::VEX_Vmovq_rm64_xmm };
-        self.emit(store, &[to, low])
     }
 }

@@ -11,20 +11,13 @@ use crate::number::scalar::{Const, Element, Int, Mask, Num, Real};
 use crate::program::Storage;
 
 /// An integer of a machine form. `I` is its type in memory. Registers hold it in 32 or 64 bits.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Integer<I> {
     pub id: Id,
     /// Whether the bits above those of `I` are its sign or, if it has none, 0. Sums, products and bitwise operations do not read them.
     is_extended: bool,
     memory: PhantomData<I>,
 }
-
-impl<I> Clone for Integer<I> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<I> Copy for Integer<I> {}
 
 /// A type of integers.
 pub trait Whole: Copy + PartialEq + Num + 'static {
@@ -64,11 +57,11 @@ impl<I: Whole> Integer<I> {
 
     /// The result of an operation that may change the bits above those of `I`.
     fn wrapping(op: Op, operands: &[Id]) -> Self {
-        Integer { is_extended: I::BITS == 8 * I::WIDTH as u32, ..Self::of(op, operands) }
+        Integer { is_extended: I::BITS == I::WIDTH.bits(), ..Self::of(op, operands) }
     }
 
     fn of_bits(bits: u64) -> Self {
-        Self::of(Op::Constant(bits & (u64::MAX >> (64 - 8 * I::WIDTH as u32))), &[])
+        Self::of(Op::Constant(bits & (u64::MAX >> (64 - I::WIDTH.bits()))), &[])
     }
 
     fn native(value: I) -> Self {
@@ -80,7 +73,7 @@ impl<I: Whole> Integer<I> {
         match self.is_extended {
             true => self,
             false if I::IS_SIGNED => {
-                let count = 8 * I::WIDTH as u32 - I::BITS;
+                let count = I::WIDTH.bits() - I::BITS;
                 let high = Self::of(Op::ShiftLeft(count), &[self.id]);
                 Self::of(Op::ShiftRightSignedBy, &[high.id, Self::of_bits(count.into()).id])
             }
@@ -205,7 +198,7 @@ impl<I: Whole> Real for Integer<I> {
     methods! {
         less(self, other: Self) -> Condition {
             // An unsigned integer of fewer bits than the width is a signed one of the width.
-            if I::IS_SIGNED || I::BITS < 8 * I::WIDTH as u32 {
+            if I::IS_SIGNED || I::BITS < I::WIDTH.bits() {
                 Self::test(Op::GreaterSigned, other, self)
             } else {
                 Self::test(Op::LessInt, self, other)

@@ -23,7 +23,7 @@ pub fn lower(form: &Form, width: Width) -> Form {
             _ => {}
         }
         let mut constant = |bits| lowered.add(Op::Constant(bits), width, &[]);
-        let ones = u64::MAX >> (64 - 8 * width as u32);
+        let ones = u64::MAX >> (64 - width.bits());
         moved.push(match node.op {
             Op::Truth(value) => constant(if value { ones } else { 0 }),
             Op::Not => {

@@ -1,4 +1,4 @@
-//! Integers of 8 and 16 bits: loads widen them to 32 bits, and stores keep the lower bits.
+//! Numbers of 8 and 16 bits: loads widen them to 32 bits, and stores keep the lower bits.
 
 use iced_x86::{Code, IcedError};
 
@@ -18,42 +18,48 @@ impl Form {
 }
 
 impl Emitter<'_> {
-    /// Loads integers of 8 or 16 bits.
-    pub(super) fn load_narrow(&mut self, to: Operand, from: Operand, storage: Storage) -> Result<(), IcedError> {
-        macro_rules! of_size {
-            ($zmm:ident $evex:ident $ymm:ident $xmm:ident) => {
-                match (self.shape.level, self.shape.lanes) {
-                    (Level::Avx512, 16) => Code::$zmm,
-                    (Level::Avx512, _) => Code::$evex,
-                    (_, 8) => Code::$ymm,
-                    _ => Code::$xmm,
-                }
-            };
-        }
-        #[rustfmt::skip]
-        let code = match storage {
-            Storage::Int8 => of_size!(EVEX_Vpmovsxbd_zmm_k1z_xmmm128 EVEX_Vpmovsxbd_ymm_k1z_xmmm64 VEX_Vpmovsxbd_ymm_xmmm64 VEX_Vpmovsxbd_xmm_xmmm32),
-            Storage::UInt8 => of_size!(EVEX_Vpmovzxbd_zmm_k1z_xmmm128 EVEX_Vpmovzxbd_ymm_k1z_xmmm64 VEX_Vpmovzxbd_ymm_xmmm64 VEX_Vpmovzxbd_xmm_xmmm32),
-            Storage::Int16 => of_size!(EVEX_Vpmovsxwd_zmm_k1z_ymmm256 EVEX_Vpmovsxwd_ymm_k1z_xmmm128 VEX_Vpmovsxwd_ymm_xmmm128 VEX_Vpmovsxwd_xmm_xmmm64),
-            _ => of_size!(EVEX_Vpmovzxwd_zmm_k1z_ymmm256 EVEX_Vpmovzxwd_ymm_k1z_xmmm128 VEX_Vpmovzxwd_ymm_xmmm128 VEX_Vpmovzxwd_xmm_xmmm64),
-        };
-        self.emit(code, &[to, from])
+    /// The code for vectors of 16 and of 8 numbers at AVX-512, and of 8 and of 4 at AVX2.
+    pub(super) fn of_shape(&self, codes: [Code; 4]) -> Code {
+        codes[match (self.shape.level, self.shape.lanes) {
+            (Level::Avx512, 16) => 0,
+            (Level::Avx512, _) => 1,
+            (_, 8) => 2,
+            _ => 3,
+        }]
     }
 
-    /// Stores the lowest byte of each number, whose other bytes are 0, with the help of a vector register.
-    pub(super) fn store_lowest_byte(&mut self, to: Operand, value: Operand, helper: usize) -> Result<(), IcedError> {
-        let lanes = self.shape.lanes;
-        match (self.shape.level, lanes) {
-            (Level::Avx512, 16) => return self.emit(Code::EVEX_Vpmovdb_xmmm128_k1z_zmm, &[to, value]),
-            (Level::Avx512, _) => return self.emit(Code::EVEX_Vpmovdb_xmmm64_k1z_ymm, &[to, value]),
-            _ => {}
+    /// Loads integers of 8 or 16 bits.
+    #[rustfmt::skip]
+    pub(super) fn load_narrow(&mut self, to: Operand, from: Operand, storage: Storage) -> Result<(), IcedError> {
+        use Code::*;
+        let codes = match storage {
+            Storage::Int8 => [EVEX_Vpmovsxbd_zmm_k1z_xmmm128, EVEX_Vpmovsxbd_ymm_k1z_xmmm64, VEX_Vpmovsxbd_ymm_xmmm64, VEX_Vpmovsxbd_xmm_xmmm32],
+            Storage::UInt8 => [EVEX_Vpmovzxbd_zmm_k1z_xmmm128, EVEX_Vpmovzxbd_ymm_k1z_xmmm64, VEX_Vpmovzxbd_ymm_xmmm64, VEX_Vpmovzxbd_xmm_xmmm32],
+            Storage::Int16 => [EVEX_Vpmovsxwd_zmm_k1z_ymmm256, EVEX_Vpmovsxwd_ymm_k1z_xmmm128, VEX_Vpmovsxwd_ymm_xmmm128, VEX_Vpmovsxwd_xmm_xmmm64],
+            _ => [EVEX_Vpmovzxwd_zmm_k1z_ymmm256, EVEX_Vpmovzxwd_ymm_k1z_xmmm128, VEX_Vpmovzxwd_ymm_xmmm128, VEX_Vpmovzxwd_xmm_xmmm64],
+        };
+        self.emit(self.of_shape(codes), &[to, from])
+    }
+
+    /// Stores the lowest byte, or the lowest two, of each number. AVX2 needs the other bytes to be 0, and the help of a vector register.
+    #[rustfmt::skip]
+    pub(super) fn store_narrow(&mut self, to: Operand, value: Operand, bytes: usize, helper: usize) -> Result<(), IcedError> {
+        use Code::*;
+        let [byte, two] = [
+            [EVEX_Vpmovdb_xmmm128_k1z_zmm, EVEX_Vpmovdb_xmmm64_k1z_ymm, VEX_Vmovq_rm64_xmm, VEX_Vmovd_rm32_xmm],
+            [EVEX_Vpmovdw_ymmm256_k1z_zmm, EVEX_Vpmovdw_xmmm128_k1z_ymm, VEX_Vmovups_xmmm128_xmm, VEX_Vmovq_rm64_xmm],
+        ];
+        let store = self.of_shape(if bytes == 1 { byte } else { two });
+        if self.shape.level == Level::Avx512 {
+            return self.emit(store, &[to, value]);
         }
-        let low = Operand::Register(vector(helper, 16));
+        let packed = Operand::Register(vector(helper, 16));
         let lower = half(value);
-        let upper = if lanes == 8 { self.upper_half(value)? } else { lower };
-        self.emit(Code::VEX_Vpackusdw_xmm_xmm_xmmm128, &[low, lower, upper])?;
-        self.emit(Code::VEX_Vpackuswb_xmm_xmm_xmmm128, &[low, low, low])?;
-        let store = if lanes == 8 { Code::VEX_Vmovq_rm64_xmm } else { Code::VEX_Vmovd_rm32_xmm };
-        self.emit(store, &[to, low])
+        let upper = if self.shape.lanes == 8 { self.upper_half(value)? } else { lower };
+        self.emit(VEX_Vpackusdw_xmm_xmm_xmmm128, &[packed, lower, upper])?;
+        if bytes == 1 {
+            self.emit(VEX_Vpackuswb_xmm_xmm_xmmm128, &[packed, packed, packed])?;
+        }
+        self.emit(store, &[to, packed])
     }
 }

@@ -25,7 +25,7 @@ impl Output {
     pub fn needs_helper(self) -> bool {
         match self {
             Output::Truth => true,
-            Output::Number(storage) => storage == Storage::BFloat16 || storage.is_narrow(),
+            Output::Number(storage) => storage.is_lowest_bits(),
         }
     }
 }

@@ -278,9 +278,6 @@ pub trait Tile: Scalar + Machine {
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
     const CODE: Option<super::routines::Code> = None;
-    /// The function that assembles machine code for whole rows, if there is one.
-    #[cfg(target_arch = "x86_64")]
-    const WHOLE_ROWS: Option<super::routines::AssembleWhole> = None;
     /// Whether rows of the type can be reduced.
     const HAS_ROWS: bool = false;
 }
@@ -357,7 +354,7 @@ others! {
 
 #[cfg(feature = "engine")]
 macro_rules! tiles {
-    ($($t:ty: $($kernel:ident)* $(, rows: $has_rows:literal)? $(, code $at:literal: $number:ident $assemble:ident $($whole:ident)?)?;)*) => {$(
+    ($($t:ty: $($kernel:ident)* $(, rows: $has_rows:literal)? $(, code $at:ident: $number:ident $assemble:ident $($whole:ident)?)?;)*) => {$(
         impl Tile for $t {
             fn kernel(primitive: Primitive) -> Option<PrimitiveKernel> {
                 None$(.or_else(|| $kernel::<$t>(primitive)))*
@@ -366,30 +363,27 @@ macro_rules! tiles {
             $(
                 #[cfg(target_arch = "x86_64")]
                 const CODE: Option<super::routines::Code> = Some(super::routines::Code {
-                    at: $at,
+                    number: super::routines::Coded::$at,
                     has_form: super::routines::has_form::<crate::code::$number<$t>>,
                     assemble: super::routines::$assemble::<$t>,
+                    assemble_whole: [$(super::routines::$whole::<$t> as super::routines::AssembleWhole)?].first().copied(),
                 });
-                $(
-                    #[cfg(target_arch = "x86_64")]
-                    const WHOLE_ROWS: Option<super::routines::AssembleWhole> = Some(super::routines::$whole::<$t>);
-                )?
             )?
         }
     )*};
 }
 #[cfg(feature = "engine")]
 tiles! {
-    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code 0: Number assemble assemble_whole;
-    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code 1: Number assemble assemble_whole;
-    i8: element_kernel num_kernel real_kernel int_kernel, code 2: Integer assemble_integers;
-    i16: element_kernel num_kernel real_kernel int_kernel, code 3: Integer assemble_integers;
-    i32: element_kernel num_kernel real_kernel int_kernel, code 4: Integer assemble_integers;
-    i64: element_kernel num_kernel real_kernel int_kernel, rows: true, code 5: Integer assemble_integers;
-    u8: element_kernel num_kernel real_kernel int_kernel, code 6: Integer assemble_integers;
-    u16: element_kernel num_kernel real_kernel int_kernel, code 7: Integer assemble_integers;
-    u32: element_kernel num_kernel real_kernel int_kernel, code 8: Integer assemble_integers;
-    u64: element_kernel num_kernel real_kernel int_kernel, rows: true, code 9: Integer assemble_integers;
+    f32: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code F32: Number assemble assemble_whole;
+    f64: element_kernel num_kernel real_kernel field_kernel float_kernel, rows: true, code F64: Number assemble assemble_whole;
+    i8: element_kernel num_kernel real_kernel int_kernel, code I8: Integer assemble_integers;
+    i16: element_kernel num_kernel real_kernel int_kernel, code I16: Integer assemble_integers;
+    i32: element_kernel num_kernel real_kernel int_kernel, code I32: Integer assemble_integers;
+    i64: element_kernel num_kernel real_kernel int_kernel, rows: true, code I64: Integer assemble_integers;
+    u8: element_kernel num_kernel real_kernel int_kernel, code U8: Integer assemble_integers;
+    u16: element_kernel num_kernel real_kernel int_kernel, code U16: Integer assemble_integers;
+    u32: element_kernel num_kernel real_kernel int_kernel, code U32: Integer assemble_integers;
+    u64: element_kernel num_kernel real_kernel int_kernel, rows: true, code U64: Integer assemble_integers;
     bool: element_kernel;
     crate::Complex<f32>: element_kernel num_kernel field_kernel;
     crate::Complex<f64>: element_kernel num_kernel field_kernel;

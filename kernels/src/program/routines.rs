@@ -10,23 +10,35 @@ use crate::runtime::simd::{Level, level};
 
 /// The machine code of a program, for each type of number and SIMD level. It is assembled at the first call.
 #[derive(Debug, Default)]
-pub struct Routines([[OnceLock<Option<Box<Routine>>>; Level::ALL.len()]; TYPES]);
+pub struct Routines([[OnceLock<Option<Box<Routine>>>; Level::ALL.len()]; Coded::U64 as usize + 1]);
 
-/// The number of types that have machine code.
-const TYPES: usize = 10;
+/// The types of numbers that have machine code.
+#[derive(Clone, Copy, Debug)]
+pub enum Coded {
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+}
 
 impl Routines {
     /// The machine code for the current level. `None` if there is none: the interpreter runs the program.
     pub fn of<T: Tile>(&self, plan: &Plan) -> Option<&Routine> {
         let level = level();
         let code = T::CODE?;
-        let place = &self.0[code.at][level as usize - 1];
+        let place = &self.0[code.number as usize][level as usize - 1];
         place.get_or_init(|| (code.assemble)(plan, level).map(Box::new)).as_deref()
     }
 
     /// The machine code that has been assembled, that of the highest level first.
     pub fn all<T: Tile>(&self) -> impl Iterator<Item = &Routine> {
-        let of_levels = T::CODE.map(|code| &self.0[code.at]).into_iter().flatten();
+        let of_levels = T::CODE.map(|code| &self.0[code.number as usize]).into_iter().flatten();
         of_levels.rev().filter_map(|routine| routine.get()?.as_deref())
     }
 }
@@ -34,12 +46,14 @@ impl Routines {
 /// How machine code for numbers of a type is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
-    /// The position of the type among those that have machine code.
-    pub at: usize,
+    /// The type.
+    pub number: Coded,
     /// Whether a program over elements has a form.
     pub has_form: fn(&Program) -> bool,
     /// Assembles the machine code of a program for a level.
     pub assemble: fn(&Plan, Level) -> Option<Routine>,
+    /// Assembles machine code for whole rows, if that exists.
+    pub assemble_whole: Option<AssembleWhole>,
 }
 
 /// Whether a program over elements has a form whose numbers are `N`s.

@@ -48,6 +48,11 @@ impl Storage {
         matches!(self, Storage::Int8 | Storage::Int16 | Storage::UInt8 | Storage::UInt16)
     }
 
+    /// Whether it is the lowest bits of what a program computes.
+    pub fn is_lowest_bits(self) -> bool {
+        self.is_narrow() || self == Storage::BFloat16
+    }
+
     /// Whether it is a half float.
     pub fn is_half(self) -> bool {
         matches!(self, Storage::Float16 | Storage::BFloat16)

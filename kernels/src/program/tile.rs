@@ -112,8 +112,8 @@ impl Program {
         Ok(())
     }
 
-    /// True if there is machine code for numbers of type `T` at the current SIMD level. The program is one over elements.
-    pub fn has_machine_code<T: Tile>(&self) -> bool {
+    /// True if machine code can be made for numbers of type `T` at the current SIMD level. The program is one over elements.
+    pub fn has_form_at<T: Tile>(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return level() != Level::Baseline && T::CODE.is_some_and(|code| (code.has_form)(self));
         #[cfg(not(target_arch = "x86_64"))]

@@ -44,7 +44,7 @@ impl RowPlan {
     /// many elements are as fast, unless a row is only reduced, or has such a function. The code is assembled once it has been asked for
     /// with enough rows, because that takes as long as computing them.
     pub(super) fn code_of_whole_rows<T: Tile>(&self, n: usize, rows: usize, sums: &[bool]) -> Option<&Routine> {
-        let assemble = T::WHOLE_ROWS.filter(|_| (1..=MOST_ELEMENTS).contains(&n))?;
+        let assemble = T::CODE?.assemble_whole.filter(|_| (1..=MOST_ELEMENTS).contains(&n))?;
         let is_dear = self.is_dear();
         if is_dear && n * size_of::<T>() < FEWEST_BYTES || !is_dear && n >= LONG && self.gives().contains(&true) {
             return None;

@@ -86,7 +86,12 @@ impl OpDef {
     }
 
     /// Writes the program of a call that computes in these dtypes, if the op has a choice. Later steps of the call need it.
-    pub(crate) fn write_program(&self, dtypes: &[DType], attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> Result<()> {
+    pub(crate) fn write_program(
+        &self,
+        dtypes: &[DType],
+        attrs: &[Attr],
+        is_given: impl Fn(usize) -> bool,
+    ) -> Result<()> {
         match self.body.program() {
             Some(ProgramFn::Elements(variants)) => variants.at(dtypes, self, attrs, is_given).map(drop),
             Some(ProgramFn::Rows(variants)) => variants.at(dtypes, self, attrs, is_given).map(drop),
@@ -133,7 +138,7 @@ fn dtypes(program: &Program, computed: impl Fn(DType) -> DType) -> DTypeSet {
 #[cfg(feature = "engine")]
 pub fn runs_at(program: &Program, dtype: DType, as_machine_code: bool) -> bool {
     fn runs<T: Tile>(program: &Program, as_machine_code: bool) -> bool {
-        if as_machine_code { program.has_machine_code::<T>() } else { program.runs_at::<T>() }
+        if as_machine_code { program.has_form_at::<T>() } else { program.runs_at::<T>() }
     }
     at_type!(dtype, runs(program, as_machine_code) else false) && holds_constants(program, dtype)
 }

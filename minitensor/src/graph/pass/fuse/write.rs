@@ -251,13 +251,11 @@ impl Body<'_> {
     /// A constant of the program. An integer zero that is added to a number is left out, which would change the sign of a float.
     fn constant(&self, value: Const) -> Const {
         let is_of_integers = self.domain.dtype.is_some_and(DType::is_integer);
-        match value {
-            Const::Bool(v) if is_of_integers => Const::Int(v.into()),
-            Const::Float(v) if is_of_integers => Const::Int(v as i128),
-            value if is_of_integers => value,
-            Const::Bool(v) => Const::Float(f64::from(u8::from(v))),
-            Const::Int(v) => Const::Float(v as f64),
-            float => float,
+        match (value, is_of_integers) {
+            (Const::Bool(v), _) => self.constant(Const::Int(v.into())),
+            (Const::Int(v), false) => Const::Float(v as f64),
+            (Const::Float(v), true) => Const::Int(v as i128),
+            (value, _) => value,
         }
     }
 
