@@ -28,7 +28,8 @@ UNARY = {
     },
     "sum": lambda x: x.sum(axis=-1, keepdims=True),
     "mean": lambda x: x.mean(axis=-1, keepdims=True),
-    "max": lambda x: x.max(axis=-1, keepdims=True),
+    # Which of 0 and -0 is the larger depends on their order, which the graph may change.
+    "max": lambda x: x.max(axis=-1, keepdims=True) + 0,
     "softmax": lambda x: mt.ops.softmax(x),
     "halves": lambda x: x * 0.5,
     "more": lambda x: x + 3,

@@ -51,13 +51,13 @@ pub fn bitwise_invert<T: Int>(x: T) -> T {
 }
 
 /// `x · 2ʸ`; bits that are shifted out are lost.
-#[custom_op(alias = "left_shift")]
+#[custom_op(alias = "left_shift", inplace)]
 pub fn bitwise_left_shift<T: Int>(x: T, y: T) -> T {
     x.left_shift(y)
 }
 
 /// `⌊x / 2ʸ⌋`.
-#[custom_op(alias = "right_shift")]
+#[custom_op(alias = "right_shift", inplace)]
 pub fn bitwise_right_shift<T: Int>(x: T, y: T) -> T {
     x.right_shift(y)
 }

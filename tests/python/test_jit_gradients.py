@@ -213,3 +213,92 @@ def test_changing_a_saved_tensor_is_noticed():
         w += 1
         with pytest.raises(RuntimeError, match="changed in place"):
             y.sum().backward()
+
+
+def halves(h):
+    n = h.shape[-1] // 2
+    return (h[..., :n] * h[..., n:].sigmoid()).sum()
+
+
+def rotated(h):
+    n = h.shape[-1] // 2
+    a, b = h[..., :n], h[..., -n:]
+    return (mt.ops.concat([a * 2 - b * 3, a * 4 + b], axis=-1) * h.exp()).sum()
+
+
+def unpacked(h):
+    a, b, c, d = h
+    return ((a * b.tanh() + c) * d).sum()
+
+
+def columns(h):
+    return (h[:, 0] * h[:, 3].exp() - h[:, 1] * h[:, 2]).sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "adds"), [(halves, 0), (rotated, 1), (unpacked, 0), (columns, 0)], ids=lambda f: getattr(f, "__name__", None)
+)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_gradients_of_parts_that_cover_a_tensor_are_joined(f, adds, dtype):
+    def gradient(h):
+        h = h.detach().requires_grad_()
+        return mt.grad(f(h), [h])[0]
+
+    h = mt.Tensor(np.random.default_rng(3).standard_normal((4, 4))).astype(dtype)
+    jitted = mt.jit(gradient)
+    jitted(h)
+    assert jitted(h).tolist() == gradient(h).tolist()
+    ops = jitted.graphs[0].ops
+    assert "concat" in ops and "unslice" not in ops and sum(op == "add" for op in ops) <= adds
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda h: h[:2].exp().sum() + (h[1:] ** 3).sum(),
+        lambda h: h[::2].exp().sum() + (h[1::2] ** 3).sum(),
+        lambda h: h[:1].exp().sum() + (h[2:] ** 3).sum(),
+        lambda h: h[:2].exp().sum() + (h[:, 2:] ** 3).sum(),
+        lambda h: (h[:2, :2].exp() + h[2:, :2] ** 3).sum() + (h[:2, 2:] * h[2:, 2:]).sum(),
+        lambda h: (h[0:0].exp()).sum() + (h[:2] ** 3).sum() + h[2:].tanh().sum() + h.sin().sum() + (h * h).sum(),
+        lambda h: sum((h[i].exp() * h[3 - i]).sum() for i in range(4)),
+    ],
+)
+def test_gradients_of_other_parts(f):
+    def gradient(h):
+        h = h.detach().requires_grad_()
+        return mt.grad(f(h), [h])[0]
+
+    h = mt.Tensor(np.random.default_rng(3).standard_normal((4, 4)))
+    jitted = mt.jit(gradient)
+    jitted(h)
+    np.testing.assert_allclose(jitted(h).numpy(), gradient(h).numpy(), rtol=1e-12)
+
+
+def test_second_derivatives_of_parts():
+    def second(h):
+        h = h.detach().requires_grad_()
+        first = mt.grad(rotated(h) * 0.5, [h], create_graph=True)[0]
+        return mt.grad((first * first).sum(), [h])[0]
+
+    def through(h):
+        h = h.detach().requires_grad_()
+        first = mt.jit(lambda h: mt.grad(rotated(h) * 0.5, [h], create_graph=True)[0])(h)
+        return mt.grad((first * first).sum(), [h])[0]
+
+    h = mt.Tensor(np.random.default_rng(3).standard_normal((4, 4)))
+    jitted = mt.jit(second)
+    jitted(h)
+    np.testing.assert_allclose(jitted(h).numpy(), second(h).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(through(h).numpy(), second(h).numpy(), rtol=1e-12)
+
+
+def test_a_part_that_is_changed_later_is_not_joined():
+    def f(a, b):
+        whole = mt.ops.unslice(a, [4], 0, 0, 2)
+        a += 1
+        return whole + mt.ops.unslice(b, [4], 0, 2, 4)
+
+    jitted = mt.jit(f)
+    for _ in range(2):
+        assert jitted(mt.Tensor([1.0, 2.0]), mt.Tensor([3.0, 4.0])).tolist() == [1, 2, 3, 4]

@@ -163,7 +163,7 @@ def test_large_calls_are_those_of_numpy(dtype):
             (x.T, y.T, n.T, k.T),
         ):
             np.testing.assert_array_equal(f(a, b).numpy(), f(c, d), err_msg=f.__name__)
-    for name in ("iadd", "imul", "ifloordiv", "imod", "ixor"):
+    for name in ("iadd", "imul", "ifloordiv", "imod", "ixor", "ilshift", "irshift"):
         a, b = mt.Tensor(n), n.copy()
         getattr(operator, name)(a[:, 1:], y[:, 1:])
         getattr(operator, name)(b[:, 1:], k[:, 1:])

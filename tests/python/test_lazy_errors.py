@@ -58,12 +58,11 @@ def test_errors_of_arguments_are_raised_by_the_call(call, error):
     assert x.sum().item() == (randn(4, 6) * 2).sum().item()
 
 
-@mt.element_op(name="lazy::divided")
-def divided(x, by: int = 3):
-    return x // by
+def test_an_attribute_that_the_dtype_cannot_hold_is_refused_by_the_call(registered):
+    @mt.element_op(name="lazy::divided")
+    def divided(x, by: int = 3):
+        return x // by
 
-
-def test_an_attribute_that_the_dtype_cannot_hold_is_refused_by_the_call():
     wrong = "op 'lazy::divided' with by=1099511627776 takes int64.*, got uint32"
     with mt.lazy(), pytest.raises(TypeError, match=wrong):
         divided(mt.Tensor([1, 2]).astype("uint32") * 2, by=1 << 40)

@@ -192,6 +192,8 @@ operators! {
         __iand__ "bitwise_and_"
         __ior__ "bitwise_or_"
         __ixor__ "bitwise_xor_"
+        __ilshift__ "bitwise_left_shift_"
+        __irshift__ "bitwise_right_shift_"
     }
     unary {
         __neg__ "negative"

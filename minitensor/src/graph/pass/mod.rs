@@ -5,6 +5,8 @@ mod dead;
 pub(super) mod epilogue;
 mod fold;
 pub(super) mod fuse;
+mod inner;
+mod parts;
 mod repeats;
 mod replace;
 
@@ -20,6 +22,7 @@ pub const PASSES: &[Pass] = &[
     ("fold", fold::constants),
     ("repeats", repeats::remove),
     ("replace", replace::calls),
+    ("parts", parts::join),
     ("copies", copies::remove),
     ("dead", dead::remove),
     ("fuse", fuse::calls),

@@ -8,6 +8,7 @@ use minitensor_kernels::Const;
 use minitensor_schema::property::Pattern;
 use smallvec::SmallVec;
 
+use super::inner::Inner;
 use crate::attr::{Attr, FromAttr};
 use crate::autograd::NoGrad;
 use crate::clause;
@@ -92,28 +93,6 @@ fn calls_in(pattern: &Pattern) -> usize {
     }
 }
 
-/// For each value, the call that computes it, if nothing but one call reads the value.
-struct Inner(Vec<Option<usize>>);
-
-impl Inner {
-    fn of(graph: &Graph) -> Inner {
-        let mut readers = vec![0; graph.values.len()];
-        graph.calls.iter().flat_map(Call::reads).for_each(|id| readers[id.at()] += 1);
-        graph.outputs.iter().for_each(|id| readers[id.at()] += 2);
-        let written = graph.written();
-        let mut computed_by = vec![None; graph.values.len()];
-        for (at, call) in graph.calls.iter().enumerate() {
-            if let [Some(id)] = call.outputs[..]
-                && readers[id.at()] == 1
-                && !written[graph.memory(id)]
-            {
-                computed_by[id.at()] = Some(at);
-            }
-        }
-        Inner(computed_by)
-    }
-}
-
 /// The arguments of a rule's op that a part of a graph determines.
 struct Match<'a> {
     rule: &'a Rule,
@@ -179,7 +158,7 @@ impl<'a> Match<'a> {
                 (f64::from_attr(value).ok()? == f64::from_attr(&attr_of(number)?).ok()?).then_some(())
             }
             (Some(pattern @ Pattern::Call { .. }), Operand::Value(id)) => {
-                let at = self.inner.0[id.at()]?;
+                let at = self.inner.computed_by(id)?;
                 self.calls.push(at);
                 self.call(pattern, at)
             }

@@ -9,6 +9,7 @@ macro_rules! names {
 }
 
 names! {
-    ADD = "add", ASTYPE = "astype", CLONE = "clone", EXPAND = "expand", PART = "region::part",
-    PERMUTE = "permute_dims", REAL = "real", RESHAPE = "reshape", SQUEEZE = "squeeze", SUM = "sum", UNSQUEEZE = "unsqueeze",
+    ADD = "add", ASTYPE = "astype", CLONE = "clone", CONCAT = "concat", EXPAND = "expand", PART = "region::part",
+    PERMUTE = "permute_dims", REAL = "real", RESHAPE = "reshape", SQUEEZE = "squeeze", SUM = "sum", UNSLICE = "unslice",
+    UNSQUEEZE = "unsqueeze",
 }
