@@ -41,6 +41,8 @@ UNARY = {
     "equal to one": lambda x: x == 1,
     "beyond": lambda x: x > -1,
     "half": lambda x: x[..., ::2],
+    "left": lambda x: x[..., : (x.shape[-1] + 1) // 2],
+    "right": lambda x: x[..., x.shape[-1] // 2 :],
     "turned": lambda x: x.T,
     "row": lambda x: x[..., :1],
     "total": lambda x: x.sum(),
@@ -51,12 +53,16 @@ BINARY = {
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift")
     + ("lt", "le", "gt", "ge", "eq", "ne", "matmul")
 } | {
-    name: getattr(mt.ops, name) for name in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor", "hypot")
+    **{
+        name: getattr(mt.ops, name)
+        for name in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor", "hypot")
+    },
+    "concat": lambda x, y: mt.ops.concat([x, y], axis=-1),
 }
 TERNARY = {"where": mt.where, "clip": lambda x, a, b: mt.ops.minimum(mt.ops.maximum(x, a), b)}
 #: If rows are not contiguous, the graph may add their elements in another order.
 OF_ROWS = {"sum", "mean", "max", "softmax", "total"}
-VIEWS = {"half", "turned", "row"}
+VIEWS = {"half", "left", "right", "turned", "row"}
 
 
 class Function:

@@ -161,7 +161,7 @@ def test_under_jit():
 
 
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm", "row op"])
-def test_gradients_of_a_shared_weight_of_rows(name):
+def test_gradients_of_a_shared_weight_of_rows(name, registered):
     if name == "row op":
         f = mt.row_op(name="test_vmap::scaled", shape="(x: [.., n], weight: [n]) -> [.., n]")(
             lambda x, weight: mt.ops.softmax(x) * weight
