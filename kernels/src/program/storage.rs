@@ -48,7 +48,7 @@ impl Storage {
         matches!(self, Storage::Int8 | Storage::Int16 | Storage::UInt8 | Storage::UInt16)
     }
 
-    /// Whether it is the lowest bits of what a program computes.
+    /// Whether a store keeps only the lowest bits of a number.
     pub fn is_lowest_bits(self) -> bool {
         self.is_narrow() || self == Storage::BFloat16
     }

@@ -114,9 +114,9 @@ impl Sum {
         self.base.is_none().then_some(Sum { base: Some(base), ..self })
     }
 
-    /// Writes the calls that compute the result of an addition, with the number of a new memory.
-    fn write(self, graph: &mut Graph, addition: Call, out: ValueId, memory: &mut u32) {
-        let Ok(concat) = names::CONCAT.get() else { return graph.calls.push(addition) };
+    /// Writes the calls that compute the result of `call`, an addition or a cast. A new value takes the next number of a memory.
+    fn write(self, graph: &mut Graph, call: Call, out: ValueId, memory: &mut u32) {
+        let Ok(concat) = names::CONCAT.get() else { return graph.calls.push(call) };
         let joined = match self.base {
             None => out,
             Some(_) => {
@@ -133,11 +133,11 @@ impl Sum {
             args: self.parts.values().map(|(value, _)| Operand::Value(*value)).collect(),
             outputs: [Some(joined)].into_iter().collect(),
             cut: self.cut.clone(),
-            ..addition.clone()
+            ..call.clone()
         });
         if let Some(base) = self.base {
             let args = [base, joined].map(Operand::Value).into_iter().collect();
-            graph.calls.push(Call { args, cut: self.cut, ..addition });
+            graph.calls.push(Call { args, cut: self.cut, ..call });
         }
     }
 }
