@@ -2,12 +2,13 @@
 //!
 //! Negative indices count from the end; −1 is the last element. An error reports the first index that is out of range.
 //!
-//! Other threads may write to the memory of the indices. Each index is therefore read once: a block of indices is copied
-//! to private memory and checked there, and only the checked copy is used.
+//! Other threads may write to the memory of the indices. Each index is therefore read once, and only the value that was
+//! checked is used.
 
 use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use ndarray::ArrayView2;
@@ -20,7 +21,7 @@ use crate::runtime::threads::parallel_for;
 
 /// The minimum number of bytes per thread.
 const GRAIN: usize = 64 * 1024;
-/// The number of indices that are checked together: they are still in the cache when they are used.
+/// The number of indices of rows that are checked together: they are still in the cache when they are used.
 const BLOCK: usize = 1024;
 /// The size in bytes of a vector register that every CPU has.
 const REGISTER: usize = 16;
@@ -45,12 +46,18 @@ impl From<TryReserveError> for IndexError {
     }
 }
 
+/// An index counted from the start; it is not in `0..size` if the index is out of range.
+#[inline]
+fn from_start(index: i64, size: i64) -> i64 {
+    index + (size & (index >> 63))
+}
+
 clones! {
     /// Reads indices and wraps negative ones. Returns true if all of them are then in `0..size`.
     <[]> fn read(index: &[i64], size: i64, wrapped: &mut [MaybeUninit<i64>]) -> bool where [] {
         let mut in_range = true;
         for (at, i) in wrapped.iter_mut().zip(index) {
-            let wrapped = *i + (size & (*i >> 63));
+            let wrapped = from_start(*i, size);
             in_range &= (wrapped as u64) < size as u64;
             *at = MaybeUninit::new(wrapped);
         }
@@ -75,32 +82,42 @@ fn first_outside(wrapped: &[i64], size: i64) -> i64 {
     if outside < 0 { outside - size } else { outside }
 }
 
-/// Calls `work` with ranges of indices and the checked indices, on several threads.
+/// Calls `work` with ranges of positions, on several threads. It returns the first index that is out of range, if there is one.
+fn for_ranges(
+    len: usize,
+    grain: usize,
+    work: impl Fn(Range<usize>) -> Result<(), i64> + Sync,
+) -> Result<(), IndexError> {
+    let failed = Mutex::new(None::<(usize, i64)>);
+    parallel_for(len, grain, |range| {
+        let start = range.start;
+        if let Err(index) = work(range) {
+            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if failed.is_none_or(|(before, _)| start < before) {
+                *failed = Some((start, index));
+            }
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(()), |(_, index)| Err(IndexError::OutOfRange(index)))
+}
+
+/// Calls `work` with ranges of positions and the checked indices there, on several threads.
 fn for_blocks(
     index: &[i64],
     size: usize,
     grain: usize,
     work: impl Fn(Range<usize>, &[i64]) + Sync,
 ) -> Result<(), IndexError> {
-    let failed = Mutex::new(None::<(usize, i64)>);
-    parallel_for(index.len(), grain, |range| {
+    for_ranges(index.len(), grain, |range| {
         let mut memory = [const { MaybeUninit::uninit() }; BLOCK];
         for start in range.clone().step_by(BLOCK) {
             let block = start..range.end.min(start + BLOCK);
-            match checked(&index[block.clone()], size, &mut memory[..block.len()]) {
-                Ok(wrapped) => work(block, wrapped),
-                Err(index) => {
-                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                    let is_first = failed.is_none_or(|(before, _)| start < before);
-                    return if is_first {
-                        *failed = Some((start, index))
-                    };
-                }
-            }
+            let wrapped = checked(&index[block.clone()], size, &mut memory[..block.len()])?;
+            work(block, wrapped);
         }
-    });
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.map_or(Ok(()), |(_, index)| Err(IndexError::OutOfRange(index)))
+        Ok(())
+    })
 }
 
 /// Converts negative indices to indices from the start.
@@ -124,13 +141,22 @@ pub fn wrap(index: &[i64], size: usize, out: &mut [i64]) -> Result<(), IndexErro
 pub fn take<T: Copy + Send + Sync>(x: &[T], index: &[i64], out: &mut [T]) -> Result<(), IndexError> {
     assert_eq!(index.len(), out.len(), "one index for each element");
     let to = Pointer(out.as_mut_ptr());
-    for_blocks(index, x.len(), GRAIN / 8, |range, wrapped| {
+    let size = x.len() as i64;
+    // A block at a time would be slower: the CPU waits for elements while it checks the indices after them.
+    for_ranges(index.len(), GRAIN / 8, |range| {
         // SAFETY: the range is within `out`, and no other call writes there.
         let out = unsafe { std::slice::from_raw_parts_mut(to.get().add(range.start), range.len()) };
-        for (o, at) in out.iter_mut().zip(wrapped) {
-            // SAFETY: the index was checked, and is private.
-            *o = unsafe { *x.get_unchecked(*at as usize) };
+        for (o, i) in out.iter_mut().zip(&index[range]) {
+            // SAFETY: it is an element of a slice; it is read once.
+            let i = unsafe { ptr::read_volatile(i) };
+            let at = from_start(i, size);
+            if !(0..size).contains(&at) {
+                return Err(i);
+            }
+            // SAFETY: the index was checked.
+            *o = unsafe { *x.get_unchecked(at as usize) };
         }
+        Ok(())
     })
 }
 

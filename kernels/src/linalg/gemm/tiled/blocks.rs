@@ -34,7 +34,7 @@ const PACKING: usize = 1 << 16;
 /// The number of tasks per thread, so that a delayed thread delays the others less; and the minimum number of rows in a
 /// task.
 const TASKS: usize = 4;
-const LEAST: usize = 48;
+const LEAST: usize = 32;
 
 /// The size in bytes of a part of a product that is not stored. It fits the L2 cache.
 const PART: usize = 192 << 10;
@@ -208,7 +208,9 @@ impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
             if self.threads == 1 {
                 return (rows, 1);
             }
-            let rows = rows.next_multiple_of(self.threads).min(self.m.div_ceil(LEAST));
+            let rows = rows.next_multiple_of(self.threads).min((self.m / LEAST).max(1));
+            // As many tasks for each thread.
+            let rows = if rows < self.threads { rows } else { rows - rows % self.threads };
             return (rows, tasks.div_ceil(rows).min(self.count().div_ceil(4)));
         }
         if self.panels == Panels::Direct && self.m > 2 * R::ROWS {
