@@ -39,6 +39,11 @@ impl Own {
     pub fn new(seed: u64) -> Own {
         Own(Scoped::new(&OWN, Some(Key { seed, counter: 0 })))
     }
+
+    /// Begins where the generator of this thread is, which stays there.
+    pub fn copied() -> Own {
+        Own(Scoped::new(&OWN, Some(with_next(|next| *next))))
+    }
 }
 
 /// Calls `f` with the key of the next draw on this thread.
@@ -91,6 +96,9 @@ impl Block {
 }
 
 thread_local! {
+    /// The number of keys that this thread has taken.
+    static TAKEN: Cell<u64> = const { Cell::new(0) };
+
     /// The error of taking a key, within [`Forbid`].
     static FORBIDDEN: Cell<Option<fn() -> Error>> = const { Cell::new(None) };
 }
@@ -112,6 +120,11 @@ impl Forbid {
     }
 }
 
+/// The number of keys that this thread has taken. A call that changes it draws random numbers.
+pub fn keys_taken() -> u64 {
+    TAKEN.get()
+}
+
 /// The next key of the global generator, for `n` numbers. Keys on [`Device::Meta`] take nothing from the generator.
 ///
 /// # Errors
@@ -124,6 +137,7 @@ pub fn next_key(n: usize, block: Block, device: Device) -> Result<Tensor> {
     if device == Device::Meta {
         return Tensor::empty([2], DType::U64, device);
     }
+    TAKEN.set(TAKEN.get() + 1);
     let key = with_next(|next| {
         let key = *next;
         next.counter = key.counter.wrapping_add(block.count(n) as u64);

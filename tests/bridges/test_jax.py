@@ -194,6 +194,20 @@ def test_empty_arrays_and_scalars():
 # Errors.
 
 
+@pytest.mark.parametrize("axis", [2, -3, 7])
+@pytest.mark.parametrize("op", ["softmax", "sum", "cumsum"])
+def test_an_example_does_not_use_the_batch_as_an_axis(op, axis):
+    def f(x):
+        return getattr(mj, op)(x, axis=axis)
+
+    x = jnp.ones((2, 3, 4))
+    for g in (jax.vmap(f), jax.jit(jax.vmap(f)), jax.vmap(jax.grad(lambda x: f(x).sum()))):
+        with pytest.raises(IndexError, match=f"axis {axis} is out of range for a tensor of 2 dimensions"):
+            g(x)
+    with pytest.raises(ValueError, match="does not match"):
+        jax.vmap(lambda x: mj.layer_norm(x, jnp.ones(3)))(jnp.ones(3))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

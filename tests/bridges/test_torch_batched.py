@@ -42,3 +42,17 @@ def test_vectorized_derivatives(name, x):
 
 def test_gradcheck_of_batches(x):
     assert torch.autograd.gradcheck(mtt.log_softmax, x, check_batched_grad=True)
+
+
+def test_random_numbers_of_the_examples():
+    x = torch.ones(4, 64)
+
+    def dropped(x):
+        return mtt.dropout(x, 0.5)
+
+    masks = torch.vmap(dropped, randomness="different")(x)
+    assert len({tuple(mask.tolist()) for mask in masks}) == 4
+    messages = {"error": "draws random numbers; pass randomness='different'", "same": "cannot have the same"}
+    for randomness, message in messages.items():
+        with pytest.raises(RuntimeError, match=f"op 'dropout' .*{message}"):
+            torch.vmap(dropped, randomness=randomness)(x)

@@ -256,3 +256,13 @@ def test_a_branch_that_steps_an_optimizer():
         p.grad = mt.ones_like(p)
     with pytest.raises(RuntimeError, match="mt.cond: true_fn"):
         mt.jit(lambda x: mt.cond(x.sum() > 0, first, lambda x: x * 1, x))(POSITIVE)
+
+
+def test_recursion_in_a_branch():
+    def f(x):
+        return mt.cond(x.sum() < 100, lambda: f(x * 2), lambda: x)
+
+    assert f(mt.ones(3)).tolist() == [64.0] * 3
+    with pytest.raises(RecursionError, match="a graph has no recursion: write mt.while_loop") as caught:
+        mt.jit(f)(mt.ones(3))
+    assert len(caught.value.__notes__) == 1

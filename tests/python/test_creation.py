@@ -127,6 +127,14 @@ def test_sizes_beyond_memory_raise():
         mt.zeros(8).expand(2**60, 8).contiguous()
 
 
+def test_asarray_keeps_the_gradient():
+    x = mt.ones(2, requires_grad=True)
+    for y in (mt.asarray(x), mt.asarray(x, dtype="float64"), mt.asarray(x, copy=True)):
+        (g,) = mt.grad([(y * 3).sum()], [x])
+        assert g.tolist() == [3.0, 3.0]
+        assert g.dtype == mt.float32
+
+
 def test_asarray_obeys_copy():
     a = np.zeros(2)
     assert mt.asarray(a, copy=True).data_ptr() != a.ctypes.data

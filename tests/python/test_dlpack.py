@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import types
 
 import numpy as np
 import pytest
@@ -29,7 +30,10 @@ def test_read_only_memory_stays_read_only():
     t = mt.from_numpy(a)
     assert not np.from_dlpack(t).flags.writeable
     with pytest.raises(BufferError, match="read-only"):
-        t.__dlpack__()
+        t.__dlpack__(copy=False)
+    # A capsule of the time before DLPack 1.0 cannot say so, and has a copy.
+    legacy = types.SimpleNamespace(__dlpack__=lambda **_: t.__dlpack__())
+    assert mt.from_dlpack(legacy).data_ptr() not in (t.data_ptr(), 0)
     with pytest.raises(ValueError, match="read-only"):
         mt.from_dlpack(a).add_(1)
 
@@ -153,6 +157,14 @@ class Producer:
 
     def __dlpack__(self, **_):
         return new_capsule(ctypes.addressof(self.managed), self.managed.NAME, None)
+
+
+def test_memory_of_a_capsule_that_does_not_say_is_read_only():
+    with pytest.raises(ValueError, match="'add_' changes 'x' in place, but its memory is read-only; copy it first"):
+        mt.from_dlpack(Producer(Legacy)).add_(1)
+    producer = Producer()
+    mt.from_dlpack(producer).add_(1)
+    assert producer.memory[0] == 1
 
 
 KINDS = pytest.mark.parametrize("kind", [Legacy, Versioned])

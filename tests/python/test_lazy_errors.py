@@ -135,6 +135,14 @@ def test_calls_that_use_a_failed_result_fail_and_others_do_not():
             t.data_ptr()
 
 
+@pytest.mark.parametrize("lo", [-1.0, 0.5, 1e9])
+def test_an_attribute_that_the_dtype_cannot_hold_is_an_error_of_the_call(lo):
+    x = mt.ones(3, dtype="uint8")
+    message = "op 'clamp': attribute 'lo' must be an integer that the dtype of the inputs can represent"
+    with mt.lazy(), pytest.raises(ValueError, match=message):
+        mt.ops.clamp(x, lo, 1e9)
+
+
 def test_a_call_that_needs_too_much_memory_fails():
     x = randn(1)
     with mt.lazy():

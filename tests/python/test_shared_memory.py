@@ -1,6 +1,7 @@
 """Memory that tensors share with arrays, buffers and other threads."""
 
 import gc
+import pickle
 import subprocess
 import sys
 
@@ -125,6 +126,14 @@ def test_copies_are_made_only_if_allowed():
         with pytest.raises(ValueError, match="copy=False, but tensors do not support the byte order"):
             mt.asarray(array, copy=False)
         assert mt.asarray(array).tolist() == array.tolist() == mt.Tensor(array).tolist()
+
+
+def test_bytes_other_than_0_and_1_are_saved_as_true(tmp_path):
+    t = mt.zeros(3, dtype="bool")
+    t.numpy().view("u1")[:] = [0, 2, 255]
+    assert pickle.loads(pickle.dumps(t)).tolist() == [False, True, True]
+    mt.save_state(tmp_path / "state", {"t": t})
+    assert mt.load_state(tmp_path / "state")["t"].tolist() == [False, True, True]
 
 
 BUFFERS = """

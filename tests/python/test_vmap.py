@@ -200,6 +200,17 @@ def test_of_runs_of_a_graph():
     assert len(f.graphs) == 1
 
 
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_numbers_are_those_of_the_seed_with_and_without_a_graph(randomness):
+    f = mt.vmap(lambda x: x + mt.rand(3), randomness=randomness)
+    jitted, x = mt.jit(f), mt.zeros(SIZE, 3)
+    runs = []
+    for function in (f, jitted, jitted):
+        mt.manual_seed(1)
+        runs.append((function(x).tolist(), mt.get_rng_state()))
+    assert runs[0] == runs[1] == runs[2]
+
+
 def test_a_key_is_an_argument_like_any_other():
     keys = mt.Tensor(np.array([[1, 2], [1, 2], [3, 4]], dtype="uint64"))
     got = mt.vmap(lambda key: mt.ops.random.uniform(key, [4]))(keys).numpy()

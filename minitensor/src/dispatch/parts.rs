@@ -101,7 +101,9 @@ fn holds_for_parts(condition: &Predicate) -> bool {
 impl Reduction<'_> {
     /// Whether rows are read where they are.
     fn is_in_place(&self, x: &Tensor, axes: &[usize]) -> bool {
-        !self.converts && is_contiguous(x, axes)
+        // Rows of half floats are converted while they are read, if they have one axis.
+        let is_read = axes.len() <= 1 || x.dtype().compute() == x.dtype();
+        !self.converts && is_read && is_contiguous(x, axes)
     }
 
     /// Whether rows are reduced as a whole: in place, or after a copy.

@@ -1,5 +1,6 @@
 //! [`Traced`]: a recorded function: its graph, its gradient, and the conditions under which they are valid.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -300,11 +301,12 @@ fn stale() -> Error {
 /// The memory that was created by the recorded calls, except that of results.
 fn strays(recorder: &Recorder, results: &[Tensor]) -> Vec<Weak<Storage>> {
     let is_created = |source: &Source| matches!(source, Source::Computed | Source::Constant(_));
+    let of_results: HashSet<_> = results.iter().map(|t| Arc::as_ptr(t.storage())).collect();
     let values = recorder
         .graph
         .values
         .iter()
         .zip(&recorder.held)
-        .filter(|(value, t)| is_created(&value.source) && !results.iter().any(|result| result.shares_storage(t)));
+        .filter(|(value, t)| is_created(&value.source) && !of_results.contains(&Arc::as_ptr(t.storage())));
     values.filter(|(_, t)| recorder.is_new(t)).map(|(_, t)| Arc::downgrade(t.storage())).collect()
 }

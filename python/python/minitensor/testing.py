@@ -64,7 +64,7 @@ def _in_frameworks(name: str, backends: Sequence[str], args: Any, kwargs: Any) -
 
 
 def opcheck(
-    op: Any, *args: Any, raises: bool = True, backends: Sequence[str] = ("minitensor",), **kwargs: Any
+    op: Any, *args: Any, raises: bool = True, backends: str | Sequence[str] = ("minitensor",), **kwargs: Any
 ) -> Report:
     """Runs all checks on an op that do not depend on what it computes.
 
@@ -75,8 +75,7 @@ def opcheck(
 
     `backends` selects where the op is checked. In `"torch"`, the checks are equal results, PyTorch's opcheck and
     gradcheck, and compilation with static and dynamic shapes. In `"numpy"`, they are equal results, dtypes and shapes
-    on
-    arrays.
+    on arrays.
 
     Raises RuntimeError if there are findings, and ValueError if the op rejects all generated arguments. With
     `raises=False`, returns the report in these cases too.
@@ -86,6 +85,7 @@ def opcheck(
     []
     """
     name, samples = op_name(op, "opcheck"), 1
+    backends = [backends] if isinstance(backends, str) else backends
     findings: list[tuple[str, str]] = []
     refusal: str | None = None
     if "minitensor" in backends:

@@ -47,7 +47,7 @@ impl Capsules {
     fn tensor(object: &Bound<'_, PyAny>) -> Result<Tensor> {
         let py = object.py();
         let plain = object.call_method0("resolve_conj")?.call_method0("resolve_neg")?;
-        dlpack::consume(&Capsules::get(py)?.export.bind(py).call1((plain,))?, Order::Shared)
+        dlpack::consume(&Capsules::get(py)?.export.bind(py).call1((plain,))?, Order::Shared, true)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The elements of tensors as bytes, and the state of the random numbers.
 
-use minitensor::{Device, Error, Tensor, random};
+use minitensor::{DType, Device, Error, Tensor, random};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -16,7 +16,12 @@ fn _tensor_bytes<'py>(py: Python<'py>, tensor: &PyTensor) -> Result<Bound<'py, P
     let bytes = whole.numel() * whole.dtype().size();
     // SAFETY: the elements of a contiguous tensor occupy this number of bytes.
     let bytes = if bytes == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(whole.data_ptr(), bytes) } };
-    Ok(PyBytes::new(py, bytes))
+    if whole.dtype() != DType::Bool {
+        return Ok(PyBytes::new(py, bytes));
+    }
+    // Another library may have written bytes other than 0 and 1, which are true.
+    let truths: Vec<u8> = bytes.iter().map(|b| u8::from(*b != 0)).collect();
+    Ok(PyBytes::new(py, &truths))
 }
 
 /// A tensor with these elements, in row-major order, as little-endian bytes.
@@ -30,7 +35,7 @@ fn _tensor_from_bytes(bytes: &[u8], dtype: &Bound<'_, PyAny>, shape: &Bound<'_, 
             Error::value(format!("the data has {} bytes, which is not the size of the shape", bytes.len())).into()
         );
     }
-    if dtype == minitensor::DType::Bool && bytes.iter().any(|b| *b > 1) {
+    if dtype == DType::Bool && bytes.iter().any(|b| *b > 1) {
         return Err(Error::value("the data of a bool tensor must consist of the bytes 0 and 1").into());
     }
     let tensor = Tensor::empty(shape, dtype, Device::Cpu)?;
@@ -60,10 +65,17 @@ fn set_rng_state(state: (u64, u64)) {
     random::set_state(state);
 }
 
+/// The number of keys of random numbers that this thread has taken.
+#[pyfunction]
+fn _keys_taken() -> u64 {
+    random::keys_taken()
+}
+
 pub fn install(m: &Bound<'_, PyModule>) -> Result<()> {
     m.add_function(wrap_pyfunction!(_tensor_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(_tensor_from_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(get_rng_state, m)?)?;
     m.add_function(wrap_pyfunction!(set_rng_state, m)?)?;
+    m.add_function(wrap_pyfunction!(_keys_taken, m)?)?;
     Ok(())
 }

@@ -372,6 +372,17 @@ fn asarray<'py>(
     {
         return Ok(obj.clone());
     }
+    if let Ok(t) = obj.cast::<PyTensor>()
+        && copy != Copy::Never
+        && device.is_none()
+        && t.get().core()?.requires_grad()
+    {
+        // The copy has the history of the tensor.
+        return Ok(match dtype {
+            Some(dtype) => obj.call_method1("astype", (dtype.name(),))?,
+            None => obj.call_method0("clone")?,
+        });
+    }
     let made = catch_panics("asarray()", || array_like::tensor(obj, dtype, copy).map_err(Error::from))?;
     let dtype = made.dtype();
     Ok(Bound::new(obj.py(), convert(made, dtype, device, false)?)?.into_any())

@@ -8,6 +8,7 @@ mod partial_sums;
 mod tables;
 mod walk;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use minitensor_kernels::threads::{few_chunks, num_threads, parallel_for};
@@ -95,14 +96,16 @@ pub fn run(
     let batch = merged(&batch, &mut operands);
     let together = together.unwrap_or_else(|| (BREATH / work).max(beside));
     let (kernel, is_of_columns) = (choice.kernel(), choice.is_of_columns);
-    let failure = Mutex::new(None);
+    let (failure, has_failed) = (Mutex::new(None), AtomicBool::new(false));
     parallel_for(cells, grain, |range| {
-        if failure.lock().is_ok_and(|f| f.is_some()) {
+        if has_failed.load(Ordering::Relaxed) {
             return;
         }
-        let part = range.start / grain;
-        let cells = Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together };
+        let (part, has_failed) = (range.start / grain, &has_failed);
+        let cells =
+            Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together, has_failed };
         if let Err(error) = cells.run(range) {
+            has_failed.store(true, Ordering::Relaxed);
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
         }
     });

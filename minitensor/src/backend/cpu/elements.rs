@@ -57,6 +57,9 @@ pub fn run_by(
         });
     }
     if device == Device::Meta {
+        if let [dtype] = dtypes[..] {
+            programs::check_uniforms(op, dtype, attrs)?;
+        }
         return Ok(outputs);
     }
     let wanted: SmallVec<[Option<&Tensor>; 2]> = outputs.iter().map(Option::as_ref).collect();

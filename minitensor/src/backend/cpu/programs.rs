@@ -97,6 +97,15 @@ fn uniforms<T: Tile>(op: &OpDef, plan: &Plan, attrs: &[Attr]) -> Result<SmallVec
     floats.take(plan.program().uniforms().len()).map(number).collect()
 }
 
+/// Checks that a dtype can hold the numbers among the attributes, as a computation does.
+pub fn check_uniforms(op: &OpDef, dtype: DType, attrs: &[Attr]) -> Result<()> {
+    fn check<T: Tile>(op: &OpDef, attrs: &[Attr]) -> Result<()> {
+        let mut floats = op.attrs.iter().enumerate().filter(|(_, a)| a.kind == AttrKind::Float);
+        floats.try_for_each(|(k, a)| uniform::<T>(attrs, k, &a.name).map(drop))
+    }
+    at_type!(dtype, check(op, attrs) else Ok(()))
+}
+
 #[cold]
 fn no_kernel(op: &OpDef, dtype: DType) -> Error {
     Error::type_(format!("op '{}' has no kernel for {dtype}", op.name))

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::record::Recording;
 use crate::autograd::{GradMeta, is_grad_enabled};
 use crate::error::{Error, Result};
+use crate::random;
 use crate::tensor::{Layout, Shape, Tensor};
 
 /// The random numbers of the examples.
@@ -35,6 +36,8 @@ pub struct Batch {
     recording: Option<Recording>,
     tensors: Vec<Tensor>,
     size: usize,
+    /// The random numbers of the recording, which are those of no example.
+    _random: random::Own,
 }
 
 impl Batch {
@@ -45,7 +48,7 @@ impl Batch {
     /// If there is no memory for the example.
     pub fn start(tensors: Vec<Tensor>, size: usize) -> Result<(Batch, Vec<Tensor>)> {
         let (recording, examples) = Recording::of_example(|| tensors.iter().map(|t| example(t, size)).collect())?;
-        Ok((Batch { recording: Some(recording), tensors, size }, examples))
+        Ok((Batch { recording: Some(recording), tensors, size, _random: random::Own::copied() }, examples))
     }
 
     /// Ends the recording. `outputs` are the results of the function.

@@ -71,6 +71,9 @@ def _together(
         if moved is None:
             return None
         call = moved
+    elif any(rank < len(shapes.of(role).core) for role, rank in zip(roles, ranks, strict=True) if not role.is_output):
+        # An example with too few dimensions must not use the batch as one of them.
+        return None
     batch_ranks = [rank - len(shapes.of(role).core) for role, rank in zip(roles, ranks, strict=True)]
     most = max((b for role, b in zip(roles, batch_ranks, strict=True) if not role.is_output), default=0)
     arrays = []
@@ -100,6 +103,7 @@ def _with_negative_axes(call: Call, shapes: Shapes, roles: Sequence[Role], ranks
         return None
     rank = found.pop()
     attributes = call.attributes
-    if rank == 0 and attributes[axis.attribute] is None:
+    # An example without such an axis must not use the batch as one.
+    if rank == 0 or not axis.is_valid(attributes, rank):
         return None
     return call._replace(text=_encode_call(call.definition.name, axis.from_the_end(attributes, rank)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from .._definitions import Axis, Role
+from .._minitensor import _keys_taken
 
 if TYPE_CHECKING:
     from .definition import Definition
@@ -24,12 +25,30 @@ def batch(op: Op, call: Callable[..., Any]) -> Rule:
         args = definition.all_arguments(args)
         in_dims = (*in_dims, *[None] * (len(args) - len(in_dims)))
         together = at_once(definition, info.batch_size, in_dims, args)
+        taken = _keys_taken()
         if together is None:
-            return one_by_one(info, in_dims, call, args)
-        result = call(*together)
-        return result, 0 if isinstance(result, torch.Tensor) else tuple(0 for _ in result)
+            result, dims = one_by_one(info, in_dims, call, args)
+        else:
+            result = call(*together)
+            dims = 0 if isinstance(result, torch.Tensor) else tuple(0 for _ in result)
+        if _keys_taken() != taken:
+            check_randomness(definition.name, getattr(info, "randomness", "different"))
+        return result, dims
 
     return rule
+
+
+def check_randomness(name: str, randomness: str) -> None:
+    """Raises RuntimeError unless the examples of a batch may have different random numbers."""
+    if randomness == "error":
+        raise RuntimeError(
+            f"vmap: op '{name}' draws random numbers; pass randomness='different' if each example should get its own"
+        )
+    if randomness == "same":
+        raise RuntimeError(
+            f"vmap: op '{name}' draws random numbers in its own code, so the examples cannot have the same; pass "
+            "randomness='different', or draw them before vmap"
+        )
 
 
 def at_once(definition: Definition, size: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> list[Any] | None:

@@ -134,8 +134,6 @@ class Op:
 
     def _fake(self, *args: Any) -> Any:
         definition = self.definition
-        if not definition.outputs:
-            return None
         args = definition.all_arguments(args)
         tensors = definition.flat(args)
         devices = {t.device: None for t in tensors if t is not None}
@@ -147,6 +145,8 @@ class Op:
             torch.empty(shape, dtype=dtype, device=device)
             for shape, dtype in shapes.results(definition, tensors, definition.attributes(args))
         ]
+        if not definition.outputs:
+            return None
         if definition.gives_list:
             return results
         return results[0] if len(results) == 1 else tuple(results)

@@ -94,7 +94,9 @@ class Branch:
         try:
             apart(lambda: elsewhere(lambda: self._record(function, arguments, operands, captures, kept)))
         except Exception as error:
-            error.add_note(f"{where} runs while mt.jit records, even if no run of the graph needs it.")
+            note = f"{where} runs while mt.jit records, even if no run of the graph needs it."
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
             raise
 
     def _record(

@@ -18,9 +18,13 @@ R = TypeVar("R")
 class _Mode(threading.local):
     #: Whether this thread records a branch. Only the shapes and dtypes of its tensors matter then.
     is_sketch = False
+    #: The number of branches, one within the other, that contain what this thread records.
+    depth = 0
 
 
 _mode = _Mode()
+#: The most branches within one another. Each needs a thread while it is recorded.
+_MOST_NESTED = 64
 
 
 class Kind(NamedTuple):
@@ -120,9 +124,15 @@ def elsewhere(run: Callable[[], R]) -> R:
     """Runs a function on a thread that may record a graph, in the same mode."""
     outcome: list[tuple[R | None, BaseException | None]] = []
     is_enabled, context = is_grad_enabled(), contextvars.copy_context()
+    depth = _mode.depth + 1
+    if depth > _MOST_NESTED:
+        raise RecursionError(
+            f"mt.jit: branches are nested more than {_MOST_NESTED} deep; a graph has no recursion: write "
+            "mt.while_loop, or move the recursion outside of mt.jit"
+        )
 
     def work() -> None:
-        _mode.is_sketch = True
+        _mode.is_sketch, _mode.depth = True, depth
         with set_grad_enabled(is_enabled):
             outcome.append(_outcome(lambda: context.run(run)))
 

@@ -1,6 +1,6 @@
 //! [`Groups`]: sets of calls that become one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
@@ -124,6 +124,7 @@ impl Groups {
         let mut open: Vec<Option<Open>> = Vec::new();
         // For each memory, the groups that read or compute a value there.
         let mut touching: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); graph.memories()];
+        let mut touched = HashSet::new();
         let all: Vec<Option<Member>> = graph.calls.iter().map(|call| Member::of(graph, call)).collect();
         let mut groups =
             Groups { all, of_call: vec![None; graph.calls.len()], members: Vec::new(), numbers: numbers(graph) };
@@ -159,9 +160,9 @@ impl Groups {
                 groups.of_call[*i] = Some(into);
             }
             for id in group.reads.iter().chain(&group.computes) {
-                let touching = &mut touching[graph.memory(*id)];
-                if !touching.contains(&into) {
-                    touching.push(into);
+                let memory = graph.memory(*id);
+                if touching[memory].last() != Some(&into) && touched.insert((memory, into)) {
+                    touching[memory].push(into);
                 }
             }
             call.computes().for_each(|id| computed_by[id.at()] = Some(at));

@@ -67,7 +67,8 @@ pub trait Managed: Sized + 'static {
     /// The version of DLPack; `None` for legacy capsules, which don't contain it.
     fn version(&self) -> Option<Version>;
     fn array(&self) -> &Array;
-    fn writable(&self) -> bool;
+    /// Whether the memory may be changed; `None` for legacy capsules, which don't say.
+    fn writable(&self) -> Option<bool>;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
     fn wrap(array: Array, context: *mut c_void, flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self;
     fn context(&self) -> *mut c_void;
@@ -85,7 +86,7 @@ macro_rules! managed {
             fn array(&self) -> &Array {
                 &self.array
             }
-            fn writable(&self) -> bool {
+            fn writable(&self) -> Option<bool> {
                 let $m = self;
                 $writable
             }
@@ -107,7 +108,7 @@ macro_rules! managed {
     };
 }
 
-managed!(Legacy, c"dltensor", c"used_dltensor", |_m| None, true, |array, context, flags, deleter| {
+managed!(Legacy, c"dltensor", c"used_dltensor", |_m| None, None, |array, context, flags, deleter| {
     let _ = flags;
     Legacy { array, context, deleter: Some(deleter) }
 });
@@ -116,7 +117,7 @@ managed!(
     c"dltensor_versioned",
     c"used_dltensor_versioned",
     |m| Some(m.version),
-    m.flags & READ_ONLY == 0,
+    Some(m.flags & READ_ONLY == 0),
     |array, context, flags, deleter| Versioned { version: VERSION, context, deleter: Some(deleter), flags, array }
 );
 

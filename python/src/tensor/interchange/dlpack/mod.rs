@@ -107,7 +107,7 @@ impl<M: Managed> Drop for Owner<M> {
 /// # Safety
 /// The pointer is valid, and nothing else deletes the array.
 pub unsafe fn adopt(managed: *mut Versioned) -> Result<Tensor> {
-    tensor_of(Owner(managed), Order::Shared)
+    tensor_of(Owner(managed), Order::Shared, false)
 }
 
 /// A managed array over the tensor's memory, for a consumer that takes it over.
@@ -125,7 +125,7 @@ pub enum Order {
     Separate,
 }
 
-fn take<M: Managed>(capsule: &Bound<'_, PyAny>, order: Order) -> Result<Option<Tensor>> {
+fn take<M: Managed>(capsule: &Bound<'_, PyAny>, order: Order, writable: bool) -> Result<Option<Tensor>> {
     // SAFETY: the name determines the type of the pointer; renaming the capsule takes the array, as DLPack specifies.
     let owner = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), M::NAME.as_ptr()) == 0 {
@@ -135,11 +135,11 @@ fn take<M: Managed>(capsule: &Bound<'_, PyAny>, order: Order) -> Result<Option<T
         ffi::PyCapsule_SetName(capsule.as_ptr(), M::USED.as_ptr());
         Owner(managed)
     };
-    tensor_of(owner, order).map(Some)
+    tensor_of(owner, order, writable).map(Some)
 }
 
-/// The tensor over the memory of a managed array.
-fn tensor_of<M: Managed>(owner: Owner<M>, order: Order) -> Result<Tensor> {
+/// The tensor over the memory of a managed array. `writable` is for an array that does not say whether its memory may be changed.
+fn tensor_of<M: Managed>(owner: Owner<M>, order: Order, writable: bool) -> Result<Tensor> {
     // SAFETY: the owner keeps the array alive. If the major version differs, only the deleter is accessed.
     let managed = unsafe { &*owner.0 };
     if let Some(Version { major, minor }) = managed.version()
@@ -152,7 +152,7 @@ fn tensor_of<M: Managed>(owner: Owner<M>, order: Order) -> Result<Tensor> {
         ))
         .into());
     }
-    let (array, writable) = (managed.array(), managed.writable());
+    let (array, writable) = (managed.array(), managed.writable().unwrap_or(writable));
     let device = array.device.find().ok_or_else(|| array.device.missing())?;
     let dtype = array.dtype.read()?;
     let (shape, strides) = array.layout()?;
@@ -214,15 +214,16 @@ pub fn import(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         other => other?,
     };
     let theirs = stream.and_then(|ours| ExchangeApi::of(&object.get_type())?.stream(py, ours.device()).ok()?);
-    consume(&capsule, if theirs == stream { Order::Shared } else { Order::Separate })
+    // As in NumPy. JAX, whose arrays never change, offers only legacy capsules.
+    consume(&capsule, if theirs == stream { Order::Shared } else { Order::Separate }, false)
 }
 
-/// A tensor over the memory of a capsule.
-pub fn consume(capsule: &Bound<'_, PyAny>, order: Order) -> Result<Tensor> {
+/// A tensor over the memory of a capsule. `writable` is for a legacy capsule, which does not say whether its memory may be changed.
+pub fn consume(capsule: &Bound<'_, PyAny>, order: Order, writable: bool) -> Result<Tensor> {
     refuse(READS_AN_ARRAY);
-    let taken = match take::<Versioned>(capsule, order)? {
+    let taken = match take::<Versioned>(capsule, order, writable)? {
         Some(tensor) => Some(tensor),
-        None => take::<Legacy>(capsule, order)?,
+        None => take::<Legacy>(capsule, order, writable)?,
     };
     Ok(taken.ok_or_else(|| Error::type_("__dlpack__() must return a DLPack capsule that has not been consumed"))?)
 }
@@ -266,11 +267,12 @@ impl PyTensor {
         stream::hand_over(py, shown.device(), stream)?;
         match max_version {
             Some((1.., _)) => export::<Versioned>(py, shown, flags),
-            _ if flags & READ_ONLY != 0 => Err(PyBufferError::new_err(
-                "the tensor's memory is read-only, which DLPack before 1.0 does not support; clone() it first",
+            _ if flags & READ_ONLY == 0 => export::<Legacy>(py, shown, flags),
+            _ if copy == Some(false) => Err(PyBufferError::new_err(
+                "the tensor's memory is read-only, which DLPack before 1.0 does not support; clone() it first, or pass copy=None",
             )
             .into()),
-            _ => export::<Legacy>(py, shown, flags),
+            _ => export::<Legacy>(py, shown.copied()?, IS_COPIED),
         }
     }
 
