@@ -127,8 +127,7 @@ def test_a_list_that_changes_while_it_is_read_raises_or_is_read_completely():
 LONG = {
     "matmul": "big = mt.ones(1).expand(1 << 13, 1 << 13); [mt.ops.matmul(big, big) for _ in range(10**6)]",
     "one product": "a = mt.ones(1).expand(1 << 12, 1 << 26); mt.ops.matmul(a, a.T)",
-    "rows": "mt.ones(1).expand(1 << 20, 1 << 20).logsumexp(1)",
-    "rows of another op": "mt.ops.std(mt.ones(1).expand(1 << 20, 1 << 20), 1)",
+    "rows": "mt.ops.std(mt.ones(1).expand(1 << 20, 1 << 20), 1)",
     "range": "mt.Tensor([range(10**6)] * 100)",
     "axis": "mt.ones(2).sum(axis=range(10**9))",
     "tolist": "mt.ones(1).expand(10**8).tolist()",

@@ -4,6 +4,8 @@ mod abi;
 mod device;
 mod stream;
 
+use std::ptr;
+
 use minitensor::graph::{READS_AN_ARRAY, refuse};
 use minitensor::{Device, Error, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
@@ -92,10 +94,14 @@ impl<M: Managed> Drop for Owner<M> {
         // Deleters of producers written in C may access Python objects. After the interpreter has ended, the memory is
         // freed with the process.
         Python::try_attach(|_| {
-            // SAFETY: the array was taken from the capsule, so no other code deletes it.
+            // SAFETY: the array was taken from the capsule, so no other code deletes it. This thread holds the GIL. A deleter in Python
+            // must not see an exception that is being raised.
             unsafe {
                 if let Some(deleter) = (*self.0).deleter() {
+                    let (mut kind, mut value, mut traceback) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+                    ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut traceback);
                     deleter(self.0);
+                    ffi::PyErr_Restore(kind, value, traceback);
                 }
             }
         });
