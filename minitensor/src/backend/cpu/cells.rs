@@ -102,6 +102,7 @@ pub fn run(
             return;
         }
         let (part, has_failed) = (range.start / grain, &has_failed);
+        let _noted = OnUnwind(has_failed);
         let cells =
             Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together, has_failed };
         if let Err(error) = cells.run(range) {
@@ -114,6 +115,17 @@ pub fn run(
     }
     partial.iter().for_each(PartialSums::finish);
     Ok(results)
+}
+
+/// Sets a flag if this thread unwinds, as a kernel does that [stops](minitensor_kernels::stop).
+struct OnUnwind<'a>(&'a AtomicBool);
+
+impl Drop for OnUnwind<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The number of cells that a kernel should get at once, because it computes them side by side.
