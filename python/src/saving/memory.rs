@@ -11,8 +11,12 @@ use crate::tensor::class::PyTensor;
 /// The elements of a tensor in row-major order, as little-endian bytes.
 #[pyfunction]
 fn _tensor_bytes<'py>(py: Python<'py>, tensor: &PyTensor) -> Result<Bound<'py, PyBytes>> {
-    let core = tensor.core()?.to_device(Device::Cpu)?;
-    let whole = core.contiguous()?;
+    bytes_of(py, &tensor.core()?.to_device(Device::Cpu)?)
+}
+
+/// The same for a tensor on the CPU.
+pub fn bytes_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyBytes>> {
+    let whole = tensor.contiguous()?;
     let bytes = whole.numel() * whole.dtype().size();
     // SAFETY: the elements of a contiguous tensor occupy this number of bytes.
     let bytes = if bytes == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(whole.data_ptr(), bytes) } };

@@ -9,7 +9,7 @@
 
 mod definition;
 mod graph;
-mod memory;
+pub mod memory;
 mod read;
 
 use pyo3::prelude::*;

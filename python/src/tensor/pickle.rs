@@ -3,23 +3,20 @@
 use minitensor::{DType, Device, Error, Tensor};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyTuple;
 
 use super::class::PyTensor;
 use crate::error::Result;
+use crate::saving::memory::bytes_of;
 
 #[pymethods]
 impl PyTensor {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, core) = (slf.py(), slf.get().core()?);
         core.expect_cpu()?;
-        let whole = core.contiguous()?;
-        let bytes = whole.numel() * whole.dtype().size();
-        // SAFETY: the elements of a contiguous tensor occupy this number of bytes.
-        let bytes = if bytes == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(whole.data_ptr(), bytes) } };
         let state = (
             slf.get_type().into_any(),
-            PyBytes::new(py, bytes),
+            bytes_of(py, core)?,
             core.dtype().name(),
             PyTuple::new(py, core.shape().iter())?,
             core.requires_grad() && core.is_leaf(),
