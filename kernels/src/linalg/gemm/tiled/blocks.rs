@@ -209,7 +209,7 @@ impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
                 return (rows, 1);
             }
             let rows = rows.next_multiple_of(self.threads).min((self.m / LEAST).max(1));
-            // As many tasks for each thread.
+            // Each thread gets the same number of tasks.
             let rows = if rows < self.threads { rows } else { rows - rows % self.threads };
             return (rows, tasks.div_ceil(rows).min(self.count().div_ceil(4)));
         }
