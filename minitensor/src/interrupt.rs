@@ -40,13 +40,14 @@ fn reach_kernels() {
     minitensor_kernels::stop::set_poll(|| check().map_err(|error| Box::new(error) as _));
 }
 
-/// An error if a stop was requested. Loops call it at intervals.
+/// An error if a stop was requested, or if another thread of the same loop has stopped. Loops call it at intervals.
 #[inline]
 pub fn check() -> Result<()> {
-    if IS_DEFERRED.get() {
+    let has_stopped = minitensor_kernels::threads::has_stopped();
+    if IS_DEFERRED.get() && !has_stopped {
         return Ok(());
     }
-    let result = match REQUESTED.load(Ordering::Relaxed) {
+    let result = match has_stopped || REQUESTED.load(Ordering::Relaxed) {
         true => Err(Error::runtime("interrupted")),
         false => POLL.get().map_or(Ok(()), |poll| poll()),
     };

@@ -67,12 +67,12 @@ dtypes! {
     C128 "c128", "complex128", Complex, 16;
 }
 
-/// Alternative names of some dtypes in NumPy and PyTorch.
+/// Alternative names of some dtypes in NumPy.
 const ALIASES: &[(&str, DType)] = &[
     ("half", DType::F16),
-    ("float", DType::F32),
+    ("float", DType::F64),
     ("double", DType::F64),
-    ("int", DType::I32),
+    ("int", DType::I64),
     ("long", DType::I64),
     ("short", DType::I16),
 ];

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -127,6 +128,20 @@ def test_a_list_that_changes_while_it_is_read_raises_or_is_read_completely():
 LONG = {
     "matmul": "big = mt.ones(1).expand(1 << 13, 1 << 13); [mt.ops.matmul(big, big) for _ in range(10**6)]",
     "one product": "a = mt.ones(1).expand(1 << 12, 1 << 26); mt.ops.matmul(a, a.T)",
+    "integers": "a = mt.ones(1, dtype='int64').expand(1 << 12, 1 << 26); mt.ops.matmul(a, a.T)",
+    "complex numbers": "a = mt.ones(1, dtype='complex64').expand(1 << 12, 1 << 26); mt.ops.matmul(a, a.T)",
+    "pairs": "a = mt.ones(1, dtype='bfloat16').expand(1 << 13, 1 << 13); [mt.ops.matmul(a, a.T) for _ in range(10**6)]",
+    "dot product": "a = mt.ones(1).expand(1 << 40); mt.ops.matmul(a, a)",
+    "a row by a matrix": "a = mt.ones(1).expand(1, 1 << 34); mt.ops.matmul(a, a.T.expand(1 << 34, 1 << 10))",
+    "max_pool2d": "mt.ops.max_pool2d(mt.zeros(1, 1, 4096, 4096), 301)",
+    "avg_pool2d": "mt.ops.avg_pool2d(mt.zeros(1, 1, 4096, 4096), 301)",
+    "conv2d": "mt.ops.conv2d(mt.zeros(1, 1, 4096, 4096), mt.zeros(1, 1, 901, 901))",
+    "cross_entropy": "mt.ops.cross_entropy(mt.ones(1).expand(1 << 24, 1 << 12), mt.zeros(1 << 24, dtype='int64'))",
+    "randn": "[mt.randn(1 << 24) for _ in range(10**6)]",
+    "eye": "[mt.eye(1 << 12) for _ in range(10**6)]",
+    "tril": "[mt.ops.tril(mt.ones(1).expand(1 << 12, 1 << 12)) for _ in range(10**6)]",
+    "cumsum": "[mt.ops.cumsum(mt.ones(1).expand(1 << 26)) for _ in range(10**6)]",
+    "sort": "[mt.ops.sort(mt.ones(1).expand(1 << 24)) for _ in range(10**6)]",
     "rows": "mt.ops.std(mt.ones(1).expand(1 << 20, 1 << 20), 1)",
     "range": "mt.Tensor([range(10**6)] * 100)",
     "axis": "mt.ones(2).sum(axis=range(10**9))",
@@ -137,10 +152,11 @@ LONG = {
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c_stops(name):
-    # The signal may arrive before, during or after a call. It always ends the loop.
+    # The signal always ends the loop, and probably arrives during a call.
     code = f"""
 import os, signal, threading, minitensor as mt
 signal.signal(signal.SIGINT, signal.default_int_handler)
+mt.ops.exp(mt.zeros(1))
 try:
     print("ready", flush=True)
     while True:
@@ -151,6 +167,7 @@ except KeyboardInterrupt:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=300)
         finally:

@@ -14,7 +14,7 @@ use crate::number::Cast;
 use crate::number::scalar::{Machine, Num};
 use crate::runtime::register::in_registers;
 use crate::runtime::simd::clones;
-use crate::runtime::stop::poll;
+use crate::runtime::stop::{Pace, poll};
 use crate::runtime::threads::parallel_for;
 pub use pairs::{matmul_of_pairs, takes_pairs};
 use tiled::{Parts, Product};
@@ -29,6 +29,8 @@ const POLL_INTERVAL: usize = 1 << 36;
 const WHOLE: usize = 64;
 /// The number of rows of `b` that stay in the cache during a loop over all of `a`.
 const DEPTH: usize = 64;
+/// The number of elements of `b` that are copied at a time.
+const PACKED: usize = 1 << 20;
 
 /// The number types of large matrix products.
 trait Gemm: Machine + Num + Cast<Self> {
@@ -184,10 +186,12 @@ pub fn matmul<T: Machine + Num>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>, mut 
 /// # Safety
 /// As for `Gemm::multiply`.
 unsafe fn multiply_plainly<T: Num + Machine>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>) {
+    let mut pace = Pace::default();
     for i in 0..m {
         for j in 0..n {
             let mut sum = T::zero();
             for p in 0..k {
+                pace.step(1);
                 // SAFETY: i < m, j < n, p < k.
                 sum += unsafe { *a.at(i, p) * *b.at(p, j) };
             }
@@ -283,7 +287,7 @@ fn zeros<T: Machine>(rows: usize, columns: usize) -> Option<Vec<T>> {
     memory::zeros(rows.checked_mul(columns)?).ok()
 }
 
-/// Adds multiples of the rows of `b` to the rows of `c`. Both must be contiguous; other matrices are copied.
+/// Adds multiples of the rows of `b` to the rows of `c`. If the rows of `c` are not contiguous, it is copied; of `b`, a part at a time.
 ///
 /// # Safety
 /// As for `Gemm::multiply`.
@@ -291,18 +295,6 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
     if c.columns != 1 && c.rows == 1 {
         // SAFETY: cᵀ = bᵀ aᵀ.
         return unsafe { multiply_by_loop(n, m, k, b.transposed(), a.transposed(), c.transposed()) };
-    }
-    if b.columns != 1 && n > 1 {
-        let Some(mut packed) = zeros(k, n) else {
-            // SAFETY: the caller's contract.
-            return unsafe { multiply_plainly(m, n, k, a, b, c) };
-        };
-        let rows = View::contiguous(&mut packed, n);
-        // SAFETY: the caller's contract; `packed` is as large as `b`.
-        return unsafe {
-            b.copy_to(rows, k, n);
-            multiply_by_loop(m, n, k, a, rows, c)
-        };
     }
     if c.columns != 1 && n > 1 {
         let Some(mut packed) = zeros(m, n) else {
@@ -316,16 +308,43 @@ unsafe fn multiply_by_loop<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b:
             rows.copy_to(c, m, n)
         };
     }
-    parallel_for(m, (GRAIN / n.saturating_mul(k)).max(1), |rows| {
-        for i in rows.clone() {
-            // SAFETY: row i of c, n contiguous elements that no other call accesses.
-            unsafe { std::slice::from_raw_parts_mut(c.at(i, 0), n) }.fill(T::zero());
+    let is_packed = b.columns != 1 && n > 1;
+    let depth = if is_packed { (PACKED / n).clamp(1, k) } else { k };
+    let Some(mut packed) = zeros(if is_packed { depth } else { 0 }, n) else {
+        // SAFETY: the caller's contract.
+        return unsafe { multiply_plainly(m, n, k, a, b, c) };
+    };
+    for start in (0..k).step_by(depth) {
+        let (depth, mut rows) = (depth.min(k - start), b.part(start, 0));
+        if is_packed {
+            poll();
+            let packed = View::contiguous(&mut packed, n);
+            // SAFETY: these rows of `b`, and memory for them.
+            unsafe { rows.copy_to(packed, depth, n) };
+            rows = packed;
         }
+        // SAFETY: the caller's contract, for these rows.
+        unsafe { add_rows(m, n, depth, a.part(0, start), rows, c, start > 0) };
+    }
+}
+
+/// `c = a · b`, or `c += a · b`. The rows of `b` and `c` are contiguous.
+///
+/// # Safety
+/// As for `Gemm::multiply`.
+unsafe fn add_rows<T: Gemm>(m: usize, n: usize, k: usize, a: View<T>, b: View<T>, c: View<T>, add: bool) {
+    parallel_for(m, (GRAIN / n.saturating_mul(k)).max(1), |rows| {
+        let mut pace = Pace::default();
         for start in (0..k).step_by(DEPTH) {
+            let depth = start..(start + DEPTH).min(k);
             for i in rows.clone() {
-                // SAFETY: as above.
+                pace.step(n * depth.len());
+                // SAFETY: row i of c, n contiguous elements that no other call accesses.
                 let sums = unsafe { std::slice::from_raw_parts_mut(c.at(i, 0), n) };
-                accumulate(sums, a, i, b, start..(start + DEPTH).min(k));
+                if start == 0 && !add {
+                    sums.fill(T::zero());
+                }
+                accumulate(sums, a, i, b, depth.clone());
             }
         }
     });
@@ -336,7 +355,7 @@ clones! {
     <[T]> fn accumulate(sums: &mut [T], a: View<T>, i: usize, b: View<T>, depth: std::ops::Range<usize>)
     where [T: Gemm] {
         for p in depth {
-            // SAFETY: `multiply_by_loop` passes rows and depths of its matrices.
+            // SAFETY: `add_rows` passes rows and depths of its matrices.
             let (factor, row) = unsafe { (*a.at(i, p), std::slice::from_raw_parts(b.at(p, 0), sums.len())) };
             for (sum, x) in sums.iter_mut().zip(row) {
                 *sum += factor * *x;

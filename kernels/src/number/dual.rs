@@ -296,7 +296,7 @@ fn share<S: Float>(x: S, y: S) -> S {
 impl<S: Float> Float for Dual<S> {
     tests! { isfinite(self); }
     derivatives! {
-        rsqrt(x) = y => lit::<S>(-0.5) * y / x;
+        rsqrt(_x) = y => lit::<S>(-0.5) * y * y * y;
         cbrt(_x) = y => (lit::<S>(3) * y * y).recip();
         exp2(_x) = y => y * lit(LN_2);
         silu(x) = y => {

@@ -172,6 +172,11 @@ impl Program {
         self
     }
 
+    /// Whether no value depends on the places of the elements in their row.
+    pub fn ignores_places(&self) -> bool {
+        !self.instructions.iter().any(|i| matches!(i, Instruction::Position | Instruction::Row(..)))
+    }
+
     /// The names of the inputs.
     pub fn inputs(&self) -> &[String] {
         &self.inputs

@@ -16,6 +16,11 @@ pub fn set_parallel_for(parallel_for: ParallelFor) {
     HOST.get_or_init(|| parallel_for);
 }
 
+/// Whether the loop of this thread has stopped. The [poll](super::stop::set_poll) of the host knows it.
+pub fn has_stopped() -> bool {
+    false
+}
+
 /// Calls `f` with consecutive ranges that together cover `0..n`, on several threads if there is more than one range.
 ///
 /// Each range except the last has at least `grain` indices. A panic in `f` propagates.

@@ -12,8 +12,10 @@ use std::sync::OnceLock;
 pub enum Stop {
     /// Out of memory for this number of elements of this many bytes each.
     OutOfMemory(usize, usize),
-    /// The [poll](set_poll) requested the stop, for this reason.
-    Requested(Box<dyn Any + Send>),
+    /// The [poll](set_poll) requested the stop, or a part of the computation failed, for this reason.
+    Because(Box<dyn Any + Send>),
+    /// Another thread has stopped, and has the reason.
+    Elsewhere,
 }
 
 impl Stop {
@@ -35,14 +37,43 @@ pub fn set_poll(poll: Poll) {
     let _ = POLL.set(poll);
 }
 
-/// Ends the computation if the [poll](set_poll) requests it. Loops over many elements call it on the calling thread, at
-/// least once per few milliseconds of work.
+/// Ends the computation if the [poll](set_poll) requests it, or if the [loop](super::threads::parallel_for) of this thread has stopped.
+/// Loops over many elements call it at least once per few milliseconds of work.
 #[inline]
 pub fn poll() {
+    if super::threads::has_stopped() {
+        Stop::Elsewhere.raise()
+    }
     if let Some(poll) = POLL.get()
         && let Err(why) = poll()
     {
-        Stop::Requested(why).raise()
+        Stop::Because(why).raise()
+    }
+}
+
+/// Polls at intervals in a loop of many short steps.
+pub struct Pace(usize);
+
+impl Pace {
+    /// The operations between two polls: about a millisecond of work.
+    const INTERVAL: usize = 1 << 20;
+
+    /// [Polls](poll) if many operations were done since the last time. The caller is about to do `more`.
+    #[inline]
+    pub fn step(&mut self, more: usize) {
+        match self.0.checked_sub(more) {
+            Some(left) => self.0 = left,
+            None => {
+                poll();
+                self.0 = Pace::INTERVAL;
+            }
+        }
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace(Pace::INTERVAL)
     }
 }
 

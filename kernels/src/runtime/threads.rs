@@ -18,10 +18,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use smallvec::SmallVec;
 
 use super::serial::is_serial;
+use super::stop::poll;
 use super::team::{self, Team};
 
 /// The maximum number of chunks. More chunks only add overhead.
 const MAX_CHUNKS: usize = 512;
+
+/// The time between two polls while the caller waits for other threads.
+const WAIT: Duration = Duration::from_millis(10);
 
 /// The requested number of threads; 0 if none was requested.
 static REQUESTED: AtomicUsize = AtomicUsize::new(0);
@@ -51,9 +55,9 @@ pub fn set_num_threads(n: usize) {
 /// Calls `f` with consecutive ranges that together cover `0..n`, on several threads if there is more than one range.
 ///
 /// Each range except the last has at least `grain` indices. The ranges depend only on `n` and `grain`, so results don't
-/// depend on the number of threads. A panic in `f` propagates after all started ranges have ended. Between ranges the
-/// caller [polls](crate::runtime::stop::poll). If the poll requests a stop, the remaining ranges are skipped and the call
-/// unwinds.
+/// depend on the number of threads. A panic in `f` propagates after all started ranges have ended; the remaining ranges are skipped.
+/// Between ranges, and while it waits for other threads, the caller [polls](crate::runtime::stop::poll). A range that takes more than a
+/// few milliseconds must poll too: on every thread, this ends it if the loop has stopped.
 pub fn parallel_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     match n {
         0 => {}
@@ -84,9 +88,28 @@ fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
         }
     }
     for k in 0..chunks {
-        crate::runtime::stop::poll();
+        poll();
         chunk(k);
     }
+}
+
+thread_local! {
+    /// The loop whose chunk this thread runs; null if there is none.
+    static CURRENT: Cell<*const Work> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether the loop whose range this thread computes, or a loop around it, has stopped: a range on another thread panicked, or the
+/// caller's poll requested it.
+pub fn has_stopped() -> bool {
+    let mut current = CURRENT.get();
+    // SAFETY: this thread holds a chunk of each of these loops, so their callers wait and keep them alive.
+    while let Some(work) = unsafe { current.as_ref() } {
+        if work.has_failed.load(Ordering::Relaxed) {
+            return true;
+        }
+        current = work.around;
+    }
+    false
 }
 
 /// Consecutive chunks of a loop, which one thread takes first.
@@ -107,12 +130,14 @@ struct Work {
     finished: AtomicUsize,
     /// The number of threads that may still join.
     seats: AtomicUsize,
-    failed: AtomicBool,
+    has_failed: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     caller: Thread,
+    /// The loop of which the caller runs a chunk; null if there is none.
+    around: *const Work,
 }
 
-// SAFETY: the closure that `chunk` points to is `Sync`; all other fields are `Sync` too.
+// SAFETY: the closure that `chunk` points to is `Sync`, and so are the loops around; all other fields are `Sync` too.
 unsafe impl Send for Work {}
 // SAFETY: as above.
 unsafe impl Sync for Work {}
@@ -130,9 +155,10 @@ impl Work {
             parts: (0..parts).map(part).collect(),
             finished: AtomicUsize::new(0),
             seats: AtomicUsize::new(helpers),
-            failed: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             panic: Mutex::new(None),
             caller: std::thread::current(),
+            around: CURRENT.get(),
         }
     }
 
@@ -151,20 +177,27 @@ impl Work {
             if k >= part.end {
                 return;
             }
-            if !self.failed.load(Ordering::Relaxed) {
+            if !self.has_failed.load(Ordering::Relaxed) {
                 // SAFETY: chunk k is unfinished, so the caller is still waiting for it and keeps the closure alive.
                 let chunk = unsafe { &*self.chunk };
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+                let around = CURRENT.replace(self);
+                self.note(|| {
                     before();
                     chunk(k)
-                })) {
-                    self.failed.store(true, Ordering::Relaxed);
-                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
-                }
+                });
+                CURRENT.set(around);
             }
             if self.finished.fetch_add(1, Ordering::Release) + 1 == self.chunks {
                 self.caller.unpark();
             }
+        }
+    }
+
+    /// Runs a part of the loop. A panic stops the loop, which [ends](Self::end) with the first one.
+    fn note(&self, run: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+            self.has_failed.store(true, Ordering::Relaxed);
         }
     }
 
@@ -183,7 +216,7 @@ impl Work {
         let is_first = Cell::new(true);
         self.help(0, || {
             if !is_first.replace(false) {
-                crate::runtime::stop::poll();
+                poll();
             }
         });
     }
@@ -219,7 +252,8 @@ fn run(pool: &ThreadPool, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) 
         std::hint::spin_loop();
     }
     while !work.is_finished() {
-        std::thread::park();
+        std::thread::park_timeout(WAIT);
+        work.note(poll);
     }
     work.end();
 }

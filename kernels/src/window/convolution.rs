@@ -19,6 +19,7 @@ use crate::linalg::gemm::{View, Visit, visit_as};
 use crate::memory::{self, copy::copy};
 use crate::number::scalar::{Float, Machine};
 use crate::runtime::register::Tiled;
+use crate::runtime::stop::Pace;
 use crate::runtime::threads::parallel_for;
 use crate::window::Windows;
 use correlation::{Placement, Target, correlate};
@@ -50,7 +51,14 @@ pub struct OutOfMemory;
 fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) + Sync) -> Result<(), OutOfMemory> {
     let failed = AtomicBool::new(false);
     parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
-        if !try_with_memory(&IMAGES, memory, |memory| range.for_each(|task| f(task, memory))) {
+        let mut pace = Pace::default();
+        let run = |memory| {
+            range.for_each(|task| {
+                pace.step(work);
+                f(task, memory)
+            })
+        };
+        if !try_with_memory(&IMAGES, memory, run) {
             failed.store(true, Ordering::Relaxed);
         }
     });

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::number::scalar::{Float, Machine, Real};
 use crate::reduce::rows;
 use crate::runtime::simd::clones;
+use crate::runtime::stop::Pace;
 use crate::window::{Windows, by_stride, for_runs};
 
 clones! {
@@ -17,7 +18,7 @@ clones! {
         let stride = windows.axes()[2].stride;
         // Indices of 32 bits fill vectors better.
         let whole = if x.len() <= i32::MAX as usize { windows.whole() } else { 0..0 };
-        let mut taps = Vec::new();
+        let (mut taps, mut pace) = (Vec::new(), Pace::default());
         for line in 0..windows.lines() {
             let (out, place) = (&mut out[line * width..][..width], &mut place[line * width..][..width]);
             taps.clear();
@@ -29,6 +30,7 @@ clones! {
             if !taps.is_empty() {
                 by_stride!(stride, |step| {
                     while at + LANES <= whole.end && let Some((best, index)) = largest::<T>(x, &taps, (at - whole.start) * step, step) {
+                        pace.step(LANES * taps.len());
                         out[at..at + LANES].copy_from_slice(&best);
                         for (l, place) in place[at..at + LANES].iter_mut().enumerate() {
                             *place = i64::from(index[l]) + ((at - whole.start + l) * step) as i64;
@@ -42,6 +44,7 @@ clones! {
                 place[rest.clone()].fill(-1);
                 for_runs!(windows, line, |_tap, range, start| {
                     let (from, to) = (range.start.max(rest.start), range.end.min(rest.end));
+                    pace.step(to.saturating_sub(from));
                     for k in from..to {
                         let i = start + (k - range.start) * stride;
                         // NaN wins against every number. Among equal elements the first wins.
@@ -91,7 +94,9 @@ clones! {
     where [T: Machine + Float] {
         assert!(out.len() == windows.len() * width);
         if width == 1 {
+            let mut pace = Pace::default();
             for (out, (bounds, count)) in out.iter_mut().zip(windows) {
+                pace.step(bounds.len());
                 let seen = &x[bounds.clone()];
                 let sum = if seen.len() > SHORT {
                     rows::sum(seen)
@@ -102,7 +107,9 @@ clones! {
             }
             return;
         }
+        let mut pace = Pace::default();
         for (out, (bounds, count)) in out.chunks_exact_mut(width.max(1)).zip(windows) {
+            pace.step(width * bounds.len());
             out.fill(T::zero());
             for row in x[bounds.start * width..bounds.end * width].chunks_exact(width.max(1)) {
                 for (o, v) in out.iter_mut().zip(row) {
@@ -122,7 +129,9 @@ clones! {
     where [T: Machine + Float] {
         assert!(y.len() == windows.len() * width);
         out.fill(T::zero());
+        let mut pace = Pace::default();
         for (y, (bounds, count)) in y.chunks_exact(width.max(1)).zip(windows) {
+            pace.step(width * bounds.len());
             for row in out[bounds.start * width..bounds.end * width].chunks_exact_mut(width.max(1)) {
                 for (o, v) in row.iter_mut().zip(y) {
                     *o += *v / *count;

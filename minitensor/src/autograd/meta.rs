@@ -290,13 +290,14 @@ impl Tensor {
         self.register_hook(Arc::new(keep)).map(|_| ())
     }
 
-    /// The destination of gradients of this tensor. An error if its memory was changed in place without updating its history.
+    /// The destination of gradients of this tensor. A change that was not recorded, such as one under `no_grad()`, does not affect it. An
+    /// error after a recorded change through a tensor that is not known to be a view.
     pub(crate) fn edge(&self) -> Result<Option<Edge>> {
         let meta = self.grad_meta().filter(|m| m.requires_grad());
         let history = meta.and_then(|meta| meta.state().history.clone());
         let version = self.storage().version();
         match (meta, &history) {
-            (_, Some(h)) if h.version == version => return Ok(Some(Edge::Node(h.node.clone(), h.index))),
+            (_, Some(h)) if h.version >= self.storage().recorded() => return Ok(Some(Edge::Node(h.node.clone(), h.index))),
             (Some(meta), None) if !self.is_outdated() => return Ok(Some(Edge::Leaf(meta.clone()))),
             (None, None) if !self.is_outdated() => return Ok(None),
             _ => {}

@@ -150,8 +150,11 @@ impl CallShapes {
                 check_change(op, inputs, i.into(), shape)?;
             }
         }
-        if let (Some(_), Some(axes), Some(x)) = (op.combine, &mut axes, inputs[0]) {
-            axes.in_order_of_memory(x);
+        if let (Some(axes), Some(x)) = (&mut axes, inputs[0])
+            && !axes.are_in_order_of_memory(x)
+            && op.ignores_order(attrs, |i| inputs[i].is_some())
+        {
+            axes.put_in_order_of_memory(x);
         }
         Ok(CallShapes { axes, batch, outputs })
     }

@@ -6,6 +6,7 @@ use crate::attr::Attr;
 use crate::backend::without_values::common;
 use crate::error::{Error, Result, counted};
 use crate::graph::record;
+use crate::op::by_name::names;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::{Arg, Arity, DTypeRule, OpDef, ShapeRule};
 use crate::tensor::{Device, Tensor};
@@ -113,6 +114,32 @@ fn reads_alike(op: &OpDef, i: usize, j: usize) -> bool {
     }
 }
 
+/// Copies of the inputs that share memory with an input that the call changes, so that it reads the values from before. `None` if there
+/// are none. Two changed inputs are not copied.
+pub fn copies(op: &OpDef, args: &[Arg<'_>]) -> Result<Option<SmallVec<[Option<Tensor>; 4]>>> {
+    if op.inputs.iter().all(|i| !i.mutated) {
+        return Ok(None);
+    }
+    let inputs: Flat<'_> = args.iter().map(|arg| if let Arg::Tensor(t) = arg { Some(*t) } else { None }).collect();
+    let is_changed = |j: usize| op.parameter(j).mutated;
+    let clashes = |j: usize, t: &Tensor| {
+        let mut changed = inputs.iter().enumerate().filter(|(i, _)| is_changed(*i));
+        changed.any(|(i, changed)| changed.is_some_and(|changed| overlaps(op, (i, changed), (j, t))))
+    };
+    let copy = |(j, t): (usize, &Option<&Tensor>)| match t.filter(|t| !is_changed(j) && clashes(j, t)) {
+        Some(t) => names::CLONE.call(&[t.into()], &[]).map(Some),
+        None => Ok(None),
+    };
+    let copies = inputs.iter().enumerate().map(copy).collect::<Result<SmallVec<[_; 4]>>>()?;
+    Ok(copies.iter().any(Option::is_some).then_some(copies))
+}
+
+/// Whether an input shares memory with one that a call changes, and a loop reads other elements of it at a time.
+fn overlaps(op: &OpDef, (i, changed): (usize, &Tensor), (j, t): (usize, &Tensor)) -> bool {
+    let is_alike = || !op.parameter(j).mutated && changed.is_same_window(t) && reads_alike(op, i, j);
+    j != i && changed.may_overlap(t) && !is_alike()
+}
+
 /// Checks that a changed input is writable, and overlaps no other argument, unless both are the same elements.
 fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
     if op.inputs.iter().all(|i| !i.mutated) {
@@ -133,9 +160,7 @@ fn check_writes(op: &OpDef, inputs: &[Option<&Tensor>]) -> Result<()> {
             )));
         }
         for (j, other) in inputs.iter().enumerate().filter_map(|(j, o)| o.map(|o| (j, o))) {
-            let is_alike = || !op.parameter(j).mutated && t.is_same_window(other) && reads_alike(op, i, j);
-            let clash = j != i && t.may_overlap(other) && !is_alike();
-            if clash {
+            if overlaps(op, (i, t), (j, other)) {
                 return Err(Error::value(format!(
                     "op '{}' changes '{name}' in place while '{}' shares memory with it; clone() one of them",
                     op.name,

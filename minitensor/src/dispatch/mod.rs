@@ -78,6 +78,10 @@ pub fn dispatch_one(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) -> Result<Tens
 
 /// Calls an op, computing only the wanted outputs; all of them come back, in the definition's order.
 pub(crate) fn dispatch_wanted(op: &OpRef, args: &[Arg<'_>], attrs: &[Attr], wanted: Wanted<'_>) -> Result<Produced> {
+    if let Some(copies) = check::copies(op, args)? {
+        let own = args.iter().zip(&copies).map(|(arg, copy)| copy.as_ref().map_or(*arg, Arg::Tensor));
+        return dispatch_wanted(op, &own.collect::<SmallVec<[_; 4]>>(), attrs, wanted);
+    }
     let is_active = capture::is_active();
     let proceed = || {
         let count = op.outputs.len();

@@ -51,7 +51,7 @@ pub fn check_interrupt() -> Result<()> {
 }
 
 type Loop<'a> = &'a (dyn Fn(Range<usize>) + Sync);
-/// The payload of a panic in the loop, which resumes in the caller of the loop.
+/// The payload of the first panic in the loop, which resumes in the caller of the loop.
 type Panic = Mutex<Option<Box<dyn std::any::Any + Send>>>;
 
 fn parallel_for(n: usize, grain: usize, f: Loop<'_>) {
@@ -61,7 +61,7 @@ fn parallel_for(n: usize, grain: usize, f: Loop<'_>) {
             let (f, panic) = &*context.cast::<(Loop<'_>, Panic)>();
             catch(error, || {
                 catch_unwind(AssertUnwindSafe(|| f(begin as usize..end as usize))).map_err(|payload| {
-                    *panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(payload);
+                    panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
                     Error::runtime("a loop panicked")
                 })
             })

@@ -4,14 +4,13 @@ use std::any::Any;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use minitensor_kernels::stop::Stop;
-
 use super::batch::Batch;
 use super::mode::{self, Access, Ended};
 use super::{compiled, failure, pending};
 use crate::error::{Error, Result};
 use crate::fork::lock::try_lock;
 use crate::interrupt;
+use crate::stop::raise;
 use crate::tensor::Tensor;
 
 /// The calls that are being computed, or whose computation was interrupted. A thread holds the lock while it computes.
@@ -93,11 +92,6 @@ pub(crate) fn access(t: &Tensor) {
     if let Err(error) = ready(t) {
         raise(error);
     }
-}
-
-#[cold]
-fn raise(error: Error) -> ! {
-    Stop::Requested(Box::new(error)).raise()
 }
 
 /// Acquires all locks for a fork. `None` if another thread holds one of them.

@@ -13,7 +13,9 @@ use minitensor_schema::check;
 
 use super::OpDef;
 #[cfg(feature = "engine")]
-use super::def::{Arity, DTypeRule, ShapeRule};
+use super::def::{Arity, Core, DTypeRule, ShapeRule};
+#[cfg(feature = "engine")]
+use super::kernel::Kernels;
 #[cfg(feature = "engine")]
 use super::element_program::ElementProgram;
 #[cfg(feature = "engine")]
@@ -28,6 +30,8 @@ use crate::error::Error;
 use crate::error::Result;
 #[cfg(feature = "engine")]
 use crate::plugin::host::LoadedOp;
+#[cfg(feature = "engine")]
+use crate::tensor::DeviceKind;
 
 /// The program of a body, for the attributes of a call.
 #[derive(Clone, Debug)]
@@ -74,6 +78,13 @@ impl OpDef {
             ProgramFn::Elements(variants) => variants.of(self, attrs, is_given)?.program().clone(),
             ProgramFn::Rows(variants) => variants.of(self, attrs, is_given)?.program().clone(),
         }))
+    }
+
+    /// Whether results do not depend on the order of the elements along the axes, apart from rounding.
+    pub(crate) fn ignores_order(&self, attrs: &[Attr], is_given: impl Fn(usize) -> bool) -> bool {
+        let gives_numbers = || self.outputs.iter().all(|output| output.core == Core::Scalar);
+        let program = || self.kernels_on(DeviceKind::Cpu).find_map(Kernels::rows)?.of(self, attrs, &is_given).ok();
+        self.combine.is_some() || gives_numbers() && program().is_some_and(|rows| rows.program().ignores_places())
     }
 
     /// Whether the program of a call runs at a dtype, as far as the dtype variables of the op admit it.

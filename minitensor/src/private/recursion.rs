@@ -41,5 +41,5 @@ fn too_deep(name: &str) -> ! {
          end the recursion by an attribute or a size, or write a loop",
         LIMIT >> 10
     ));
-    Stop::Requested(Box::new(error)).raise()
+    Stop::Because(Box::new(error)).raise()
 }

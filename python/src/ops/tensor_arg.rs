@@ -135,7 +135,7 @@ pub fn of_input(op: &OpDef, name: &str, error: Exception, py: Python<'_>) -> Exc
 pub fn not_a_tensor(op: &OpDef, name: &str, expected: &str, got: &Bound<'_, PyAny>) -> Exception {
     let class = got.get_type().fully_qualified_name().map_or_else(|_| "?".to_owned(), |n| n.to_string());
     Error::type_(format!(
-        "op '{}': input '{name}' must be {expected}, got {class}; convert other data with mt.asarray(); the signature is {}",
+        "op '{}': input '{name}' must be {expected}, got {class}; the signature is {}; if this holds the numbers of '{name}', convert it with mt.asarray()",
         op.name,
         op.signature()
     ))

@@ -74,15 +74,16 @@ impl PyTensor {
         }
     }
 
+    /// An error if the tensor requires a gradient, which would be lost.
+    pub fn expect_no_grad(&self, error: &str) -> Result<()> {
+        if self.core()?.requires_grad() { Err(Error::value(error.to_owned()).into()) } else { Ok(()) }
+    }
+
     /// An error if the tensor requires a gradient, because a list contains its elements as plain numbers.
     pub fn expect_no_grad_in_list(&self) -> Result<()> {
-        if self.core()?.requires_grad() {
-            return Err(Error::value(
-                "a list contains a tensor that requires a gradient, which would be lost; use mt.ops.stack, or detach() it first",
-            )
-            .into());
-        }
-        Ok(())
+        self.expect_no_grad(
+            "a list contains a tensor that requires a gradient, which would be lost; use mt.ops.stack, or detach() it first",
+        )
     }
 }
 

@@ -41,6 +41,23 @@ fn moved(core: &Tensor, device: Device) -> Result<PyTensor> {
     call(op!("device::copy"), core, &[to.as_str().into(), source.as_str().into()])
 }
 
+impl PyTensor {
+    /// Converts to a dtype and a device; returns the tensor itself if nothing changes.
+    pub fn converted(slf: &Bound<'_, Self>, dtype: DType, device: Device) -> Result<Py<PyTensor>> {
+        let core = slf.get().core()?;
+        if device == Device::Meta && device != core.device() {
+            return Ok(Py::new(slf.py(), PyTensor::from(Tensor::empty(core.shape().clone(), dtype, device)?))?);
+        }
+        let moved = (device != core.device()).then(|| moved(core, device)).transpose()?;
+        let there = moved.as_ref().map_or(Ok(core), PyTensor::core)?;
+        let cast = (dtype != core.dtype()).then(|| call(op!("astype"), there, &[dtype.into()])).transpose()?;
+        Ok(match cast.or(moved) {
+            Some(converted) => Py::new(slf.py(), converted)?,
+            None => slf.clone().unbind(),
+        })
+    }
+}
+
 #[pymethods]
 impl PyTensor {
     /// Converts the elements to another dtype; gradients flow through.
@@ -70,21 +87,7 @@ impl PyTensor {
         to_dtype = dtype.map(dtype::parse).transpose()?.or(to_dtype);
         to_device = device.map(Device::from).or(to_device);
         let core = slf.get().core()?;
-        if let Some(device) = to_device.filter(|d| *d != core.device()) {
-            if device == Device::Meta {
-                let meta = Tensor::empty(core.shape().clone(), to_dtype.unwrap_or(core.dtype()), device)?;
-                return Ok(Py::new(slf.py(), PyTensor::from(meta))?);
-            }
-            let moved = moved(core, device)?;
-            return match to_dtype.filter(|d| *d != core.dtype()) {
-                Some(dtype) => Ok(Py::new(slf.py(), call(op!("astype"), moved.core()?, &[dtype.into()])?)?),
-                None => Ok(Py::new(slf.py(), moved)?),
-            };
-        }
-        match to_dtype.filter(|d| *d != core.dtype()) {
-            Some(dtype) => Ok(Py::new(slf.py(), call(op!("astype"), core, &[dtype.into()])?)?),
-            None => Ok(slf.clone().unbind()),
-        }
+        PyTensor::converted(slf, to_dtype.unwrap_or(core.dtype()), to_device.unwrap_or(core.device()))
     }
 
     /// Returns the tensor itself if it is on the CPU, else a copy there; gradients flow through.

@@ -1,6 +1,7 @@
 //! Functions that create tensors: zeros, ranges, random numbers.
 
 use minitensor::dtype::Kind;
+use minitensor::kernels::Const;
 use minitensor::random::{Block, next_key};
 use minitensor::{DType, Device, Error, Shape, Tensor, with_dtype};
 use minitensor_ops::random as ops;
@@ -47,6 +48,11 @@ fn finish(tensor: Tensor, requires_grad: bool) -> Result<PyTensor> {
 }
 
 fn number_of(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
+    if let Ok(t) = value.cast::<PyTensor>() {
+        t.get().expect_no_grad(&format!(
+            "{what} is a plain number, so the gradient of the tensor would be lost; pass t.item(), or expand() the tensor"
+        ))?;
+    }
     let value = if value.is_instance_of::<PyTensor>() || is_numpy(value)? {
         value.call_method0("item")?
     } else {
@@ -56,6 +62,15 @@ fn number_of(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
         let class = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
         Error::type_(format!("{what} must be a number, got {class}")).into()
     })
+}
+
+/// A number without an imaginary part.
+fn real(number: Number) -> Option<f64> {
+    match number {
+        Number::Real(Const::Int(v)) => Some(v as f64),
+        Number::Real(Const::Float(v)) => Some(v),
+        _ => None,
+    }
 }
 
 fn filled(shape: Shape, value: Number, dtype: DType, device: Device) -> Result<Tensor> {
@@ -185,21 +200,17 @@ fn arange(
     device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
-    use minitensor::kernels::Const::{Float, Int};
-    let zero = Number::Real(Int(0));
+    let zero = Number::Real(Const::Int(0));
     let first = number_of(start, "start")?;
     let (start, stop) = match stop {
         Some(stop) => (first, number_of(stop, "stop")?),
         None => (zero, first),
     };
-    let step = step.map_or(Ok(Number::Real(Int(1))), |s| number_of(s, "step"))?;
-    let whole = |n: Number| if let Number::Real(Int(v)) = n { Some(v) } else { None };
-    let real = |n: Number, what: &str| match n {
-        Number::Real(Int(v)) => Ok(v as f64),
-        Number::Real(Float(v)) if v.is_finite() => Ok(v),
-        other => {
-            Err(Exception::from(Error::value(format!("arange: {what} must be a finite real number, got {other}"))))
-        }
+    let step = step.map_or(Ok(Number::Real(Const::Int(1))), |s| number_of(s, "step"))?;
+    let whole = |n: Number| if let Number::Real(Const::Int(v)) = n { Some(v) } else { None };
+    let real = |n: Number, what: &str| match real(n).filter(|v| v.is_finite()) {
+        Some(v) => Ok(v),
+        None => Err(Exception::from(Error::value(format!("arange: {what} must be a finite real number, got {n}")))),
     };
     let (a, b, c) = (real(start, "start")?, real(stop, "stop")?, real(step, "step")?);
     if c == 0.0 {
@@ -251,8 +262,8 @@ fn convert(tensor: Tensor, dtype: DType, device: Option<DeviceLike>, requires_gr
 #[pyfunction]
 #[pyo3(signature = (start, stop, /, num, *, dtype=None, device=None, endpoint=true, requires_grad=false))]
 fn linspace(
-    start: f64,
-    stop: f64,
+    start: &Bound<'_, PyAny>,
+    stop: &Bound<'_, PyAny>,
     num: Integer,
     dtype: Any<'_, '_>,
     device: Option<DeviceLike>,
@@ -261,6 +272,11 @@ fn linspace(
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
     let num = size("linspace", "num", &num)?;
+    let limit = |value: &Bound<'_, PyAny>, what: &str| -> Result<f64> {
+        let number = number_of(value, what)?;
+        Ok(real(number).ok_or_else(|| Error::type_(format!("linspace: {what} must be a real number, got {number}")))?)
+    };
+    let (start, stop) = (limit(start, "start")?, limit(stop, "stop")?);
     let parts = (if endpoint { num.saturating_sub(1) } else { num }).max(1) as f64;
     let step = (stop - start) / parts;
     let is_last = |i: usize| endpoint && num > 1 && i == num - 1;
@@ -366,22 +382,16 @@ fn asarray<'py>(
         Some(true) => Copy::Always,
         Some(false) => Copy::Never,
     };
-    if let Ok(t) = obj.cast::<PyTensor>()
-        && copy != Copy::Always
-        && dtype.is_none_or(|d| t.get().core().is_ok_and(|c| c.dtype() == d))
-    {
-        return Ok(obj.clone());
-    }
-    if let Ok(t) = obj.cast::<PyTensor>()
-        && copy != Copy::Never
-        && device.is_none()
-        && t.get().core()?.requires_grad()
-    {
-        // The copy has the history of the tensor.
-        return Ok(match dtype {
-            Some(dtype) => obj.call_method1("astype", (dtype.name(),))?,
-            None => obj.call_method0("clone")?,
-        });
+    if let Ok(t) = obj.cast::<PyTensor>() {
+        let core = t.get().core()?;
+        let (dtype, device) = (dtype.unwrap_or(core.dtype()), device.map_or(core.device(), Device::from));
+        // A copy has the history of the tensor.
+        match ((dtype, device) == (core.dtype(), core.device()), copy) {
+            (true, Copy::Always) => return Ok(obj.call_method0("clone")?),
+            (true, _) => return Ok(obj.clone()),
+            (false, Copy::Never) => {}
+            (false, _) => return Ok(PyTensor::converted(t, dtype, device)?.into_bound(obj.py()).into_any()),
+        }
     }
     let made = catch_panics("asarray()", || array_like::tensor(obj, dtype, copy).map_err(Error::from))?;
     let dtype = made.dtype();

@@ -17,9 +17,12 @@ use super::{View, zeros};
 use crate::number::Cast;
 use crate::number::scalar::{Float, Machine, Num};
 use crate::runtime::register::{Tiled, in_registers};
+use crate::runtime::stop::poll;
 
-/// The size in bytes of the part of `b`, as real numbers, that is multiplied at a time.
+/// The size in bytes of the part of `b`, as real numbers, that is multiplied at a time; and of the part of `a`, if it is copied.
 const BLOCK: usize = 4 << 20;
+/// The least number of columns of `a` that are copied at a time.
+const DEPTH: usize = 64;
 
 /// `c = a · b`. Returns false if memory is exhausted.
 ///
@@ -41,26 +44,29 @@ where
         return unsafe { multiply((n, m, k), b.transposed(), a.transposed(), c.transposed()) };
     }
     let (own_a, own_c) = (a.columns != 1 && k > 1, c.columns != 1 && n > 1);
-    let rows = (BLOCK / n.saturating_mul(4 * size_of::<T>())).clamp(1, k);
+    let most = |numbers: usize| BLOCK / numbers.saturating_mul(size_of::<T>());
+    let rows = most(n.saturating_mul(4)).clamp(1, k);
+    let rows = if own_a { rows.min(most(m.saturating_mul(2)).max(DEPTH)) } else { rows };
     let copies = (
-        zeros::<Complex<T>>(if own_a { m } else { 0 }, k),
+        zeros::<Complex<T>>(if own_a { m } else { 0 }, rows),
         zeros::<Complex<T>>(if own_c { m } else { 0 }, n),
         2_usize.checked_mul(n).and_then(|columns| zeros::<T>(2 * rows, columns)),
     );
     let (Some(mut own_as), Some(mut own_cs), Some(mut parts)) = copies else { return false };
     // SAFETY: the caller's contract, and each copy is as large as its matrix.
     unsafe {
-        let mut left = a;
-        if own_a {
-            left = View::contiguous(&mut own_as, k);
-            a.copy_to(left, m, k);
-        }
         let out = if own_c { View::contiguous(&mut own_cs, n) } else { c };
         for start in (0..k).step_by(rows) {
-            let rows = rows.min(k - start);
+            poll();
+            let (rows, mut left) = (rows.min(k - start), a.part(0, start));
+            if own_a {
+                let copy = View::contiguous(&mut own_as, rows);
+                left.copy_to(copy, m, rows);
+                left = copy;
+            }
             expand(b.part(start, 0), rows, n, &mut parts);
             let right = View { start: parts.as_mut_ptr(), rows: 2 * n as isize, columns: 1 };
-            let (a, c) = (real(left.part(0, start)), real(out));
+            let (a, c) = (real(left), real(out));
             in_registers(Product { size: (m, 2 * n, 2 * rows), a, b: right, c, add: start > 0, alone: false });
         }
         if own_c {

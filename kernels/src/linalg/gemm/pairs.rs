@@ -13,6 +13,7 @@ use super::View;
 use crate::memory::copy::Pointer;
 use crate::memory::zeros;
 use crate::runtime::simd::clones;
+use crate::runtime::stop::Pace;
 use crate::runtime::threads::parallel_for;
 
 /// The fewest rows and columns of a product for which this is faster than a product of floats.
@@ -102,7 +103,12 @@ impl Pairs {
         if matrix.rows == 1 && k.is_multiple_of(2) && matrix.columns % 2 == 0 && is_aligned {
             // SAFETY: the caller's contract; columns are contiguous.
             let column = |j: usize| unsafe { std::slice::from_raw_parts(matrix.at(0, j), k) };
-            let least = (0..n).map(|j| least(column(j))).min().unwrap_or(u16::MAX);
+            let mut pace = Pace::default();
+            let least_of = |j| {
+                pace.step(k);
+                least(column(j))
+            };
+            let least = (0..n).map(least_of).min().unwrap_or(u16::MAX);
             let view = View { start: matrix.start.cast(), rows: 1, columns: matrix.columns / 2 };
             return Some((Pairs::Own(view), exponent(least)));
         }

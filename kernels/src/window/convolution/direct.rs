@@ -4,6 +4,7 @@ use super::image::ImageLayout;
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
 use crate::runtime::register::{Job, Register, Task, Tiled};
+use crate::runtime::stop::Pace;
 
 /// `c = weight · what windows read`, or `c += …`.
 pub(super) struct Direct<'a, T> {
@@ -56,8 +57,10 @@ impl<R: Register, I: Iterator<Item = (usize, usize, usize)>, const ROWS: usize> 
     unsafe fn run(self) {
         let Direct { table, images, weight, c, add, .. } = *self.of;
         let (a, c, width) = (weight.part(self.row, 0), c.part(self.row, 0), R::WIDTH * R::LANES);
+        let mut pace = Pace::default();
         for (at, read, n) in self.runs {
             for i in (0..n).step_by(width) {
+                pace.step(width * table.len());
                 let b = Table { start: images.wrapping_add(read + i), rows: table };
                 let columns = width.min(n - i);
                 let tile = Tile { a, b, c: c.part(0, at + i), rows: ROWS, columns, depth: table.len(), add };
@@ -92,8 +95,10 @@ impl<T: Tiled> Job<T> for Dots<'_, T> {
     /// # Safety
     /// As for [`Direct`].
     unsafe fn run<R: Register<Element = T>>(self) {
+        let (mut pace, windows) = (Pace::default(), self.layout.count());
         for (row, rows) in tiles_of::<R>(self.table.len()) {
             for output in 0..self.outputs {
+                pace.step(rows * windows);
                 // SAFETY: the caller's contract.
                 by_rows!(R, rows, |ROWS| unsafe { R::run(DotsRows::<R, ROWS> { of: &self, row, output }) });
             }

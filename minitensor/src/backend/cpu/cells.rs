@@ -8,10 +8,7 @@ mod partial_sums;
 mod tables;
 mod walk;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-use minitensor_kernels::threads::{few_chunks, num_threads, parallel_for};
+use minitensor_kernels::threads::{few_chunks, num_threads};
 use smallvec::SmallVec;
 
 use self::call::{Call, Results};
@@ -27,6 +24,7 @@ use crate::error::Result;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::CoreShapes;
 use crate::op::{Backward, Kernels, OpDef};
+use crate::stop::parallel_for;
 use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
 /// The fewest elements for a thread.
@@ -96,36 +94,13 @@ pub fn run(
     let batch = merged(&batch, &mut operands);
     let together = together.unwrap_or_else(|| (BREATH / work).max(beside));
     let (kernel, is_of_columns) = (choice.kernel(), choice.is_of_columns);
-    let (failure, has_failed) = (Mutex::new(None), AtomicBool::new(false));
     parallel_for(cells, grain, |range| {
-        if has_failed.load(Ordering::Relaxed) {
-            return;
-        }
-        let (part, has_failed) = (range.start / grain, &has_failed);
-        let _noted = OnUnwind(has_failed);
-        let cells =
-            Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together, has_failed };
-        if let Err(error) = cells.run(range) {
-            has_failed.store(true, Ordering::Relaxed);
-            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.context(format!("op '{}'", op.name)));
-        }
-    });
-    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error);
-    }
+        let part = range.start / grain;
+        let cells = Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together };
+        cells.run(range).map_err(|error| error.context(format!("op '{}'", op.name)))
+    })?;
     partial.iter().for_each(PartialSums::finish);
     Ok(results)
-}
-
-/// Sets a flag if this thread unwinds, as a kernel does that [stops](minitensor_kernels::stop).
-struct OnUnwind<'a>(&'a AtomicBool);
-
-impl Drop for OnUnwind<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 /// The number of cells that a kernel should get at once, because it computes them side by side.

@@ -1,7 +1,5 @@
 //! Element ops on the parts of a result that is not stored.
 
-use std::sync::{Mutex, PoisonError};
-
 use smallvec::{SmallVec, smallvec};
 
 use super::elements;
@@ -10,8 +8,9 @@ use crate::attr::Attr;
 use crate::backend::Wanted;
 use crate::dispatch::Produced;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::op::{OpDef, OutputPart, PartsKernel};
+use crate::stop::{raise, stoppable};
 use crate::tensor::{Device, Shape, Tensor};
 
 /// A call whose result comes in parts.
@@ -51,7 +50,6 @@ pub fn run(first: &First<'_>, then: &Then<'_>) -> Result<Option<Produced>> {
     let mut inputs: SmallVec<[Option<&Tensor>; 8]> = then.inputs.iter().copied().collect();
     of_parts.iter().for_each(|i| inputs[*i] = Some(&form));
     let mut is_fit = false;
-    let failure = Mutex::new(None);
     let outputs = elements::run_by(
         op,
         &inputs,
@@ -65,15 +63,10 @@ pub fn run(first: &First<'_>, then: &Then<'_>) -> Result<Option<Produced>> {
             else {
                 return Ok(());
             };
-            let visit = |part: OutputPart| {
-                if let Err(error) = parts.run(part) {
-                    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                }
-            };
-            is_fit = (first.kernel)(first.inputs, first.attrs, &visit)?;
+            let visit = |part: OutputPart| parts.run(part).unwrap_or_else(|error| raise(error));
+            is_fit = stoppable(|| (first.kernel)(first.inputs, first.attrs, &visit))?;
             Ok(())
         },
     )?;
-    let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failure.map_or(Ok(is_fit.then_some(outputs)), Err::<_, Error>)
+    Ok(is_fit.then_some(outputs))
 }

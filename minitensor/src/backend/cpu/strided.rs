@@ -5,18 +5,18 @@ mod operand;
 mod parts;
 
 use std::ops::Range;
-use std::sync::Mutex;
 
 use minitensor_kernels::LARGE;
 use minitensor_kernels::memory::Line;
 use minitensor_kernels::program::{Storage, row_by_row};
-use minitensor_kernels::threads::{few_chunks, parallel_for};
+use minitensor_kernels::threads::few_chunks;
 use smallvec::SmallVec;
 
 use self::operand::ElementOperand;
 pub use self::parts::PartLoop;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::stop::parallel_for;
 use crate::tensor::{Shape, Tensor};
 
 /// The number of elements of a block that is packed; the blocks of a few operands fit the L1 cache.
@@ -131,18 +131,9 @@ pub fn run(
     let stored = if n < FEWEST_STORED { None } else { stored(kernel, &sizes, &mut operands, inputs.len(), true) };
     let (run, grain) = (stored.as_deref().unwrap_or(kernel.run), kernel.grain);
     let space = Space::new(sizes, operands, inputs.len(), run, grain);
-    let failure = Mutex::new(None);
     let (blocks, size) = (space.blocks(), space.rows * space.columns);
     let chunk = grain.div_ceil(size).max(few_chunks(blocks).min(BREATH / size));
-    parallel_for(blocks, chunk, |blocks| {
-        if failure.lock().is_ok_and(|f| f.is_some()) {
-            return;
-        }
-        if let Err(error) = space.run(blocks) {
-            *failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-        }
-    });
-    failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err::<(), Error>)
+    parallel_for(blocks, chunk, |blocks| space.run(blocks))
 }
 
 /// The loop over the operands as they are stored, if there is one that needs fewer copies. `may_bypass` is whether large results may

@@ -1,5 +1,7 @@
 //! [`AxisLayout`]: the axes that the caller chose, which become the last axis for the body.
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 
 use crate::attr::Attr;
@@ -61,9 +63,14 @@ impl AxisLayout {
         &self.axes
     }
 
+    /// Whether the core axes are in the order in which they are in memory.
+    pub fn are_in_order_of_memory(&self, tensor: &Tensor) -> bool {
+        self.axes.is_sorted_by_key(|a| Reverse(tensor.strides()[*a].unsigned_abs()))
+    }
+
     /// Orders the core axes as in memory, for ops whose results do not depend on the order of elements.
-    pub fn in_order_of_memory(&mut self, tensor: &Tensor) {
-        self.axes.sort_by_key(|a| std::cmp::Reverse(tensor.strides()[*a].unsigned_abs()));
+    pub fn put_in_order_of_memory(&mut self, tensor: &Tensor) {
+        self.axes.sort_by_key(|a| Reverse(tensor.strides()[*a].unsigned_abs()));
     }
 
     /// The number of core axes.

@@ -373,7 +373,7 @@ fn swapped(op: &OpDef, forward: &Program, vjp: &Program) -> Option<(usize, usize
 /// The vector-Jacobian product that also uses outputs. `None` unless it saves at least one input less and no more tensors in
 /// total, and avoids the computation of a function. Not for narrow formats: an output has lost digits by rounding.
 fn through_outputs(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> Option<Program> {
-    if key.is_narrow || op.generics.len() != 1 || vjp.dear_steps() == 0 {
+    if key.is_narrow || op.generics.len() != 1 {
         return None;
     }
     let (cotangents, outputs): (usize, Vec<usize>) = (op.cotangents().count(), (0..op.outputs.len()).collect());
@@ -381,5 +381,7 @@ fn through_outputs(op: &OpDef, key: &Key, forward: &Program, vjp: &Program) -> O
     let (before, after) = (inputs_read(vjp, cotangents), inputs_read(&through, cotangents));
     let is_input = |at: &&usize| **at < op.inputs.len();
     let fewer = after.iter().filter(is_input).count() < before.len();
-    (fewer && after.len() <= before.len() && through.dear_steps() < vjp.dear_steps()).then_some(through)
+    let (steps, own_steps) = (through.dear_steps(), vjp.dear_steps());
+    let is_better = steps < own_steps || steps == own_steps && !after.iter().any(|at| is_input(&at));
+    (fewer && after.len() <= before.len() && is_better).then_some(through)
 }

@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use minitensor_kernels::threads;
 
@@ -14,6 +14,7 @@ use crate::error::{Error, Result, counted};
 use crate::op::{Backward, OpRef, Value, bind, dispatch, registry, vjp};
 use crate::plugin::abi::{self, ErrorSink, Host, Str, most};
 use crate::plugin::ffi::{catch, checked};
+use crate::stop;
 use crate::tensor::{Device, DeviceKind, Tensor};
 
 pub static HOST: Host = Host {
@@ -168,21 +169,11 @@ unsafe extern "C" fn parallel_for(
     let context = context as usize;
     let recorded = is_grad_enabled();
     let run = || {
-        let failure = Mutex::new(None);
-        let first = || failure.lock().unwrap_or_else(PoisonError::into_inner);
-        threads::parallel_for(usize::try_from(n).unwrap_or(0), usize::try_from(grain).unwrap_or(1), |range| {
-            if first().is_some() {
-                return;
-            }
+        stop::parallel_for(usize::try_from(n).unwrap_or(0), usize::try_from(grain).unwrap_or(1), |range| {
             let _mode = GradMode::new(recorded);
             // SAFETY: the ABI requires that the body may run on several threads, with this context.
-            let done =
-                checked(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) });
-            if let Err(error) = done {
-                first().get_or_insert(error);
-            }
-        });
-        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+            checked(|sink| unsafe { body(context as *mut c_void, range.start as i64, range.end as i64, sink) })
+        })
     };
     // SAFETY: the ABI requires the sink to be null or valid for the call.
     unsafe { catch(error, run) }

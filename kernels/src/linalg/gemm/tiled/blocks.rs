@@ -12,6 +12,7 @@ use super::pack::{Right, pack_rows, packed_rows, packed_step};
 use super::tile::{Tile, tiles_of};
 use crate::linalg::gemm::{View, Visit};
 use crate::runtime::register::Register;
+use crate::runtime::stop::{Pace, poll};
 use crate::runtime::threads::{num_threads, parallel_for};
 
 /// The number of rows of `b` that a sum adds at a time. A panel of this depth fills the L1 cache.
@@ -114,6 +115,9 @@ pub(super) unsafe fn multiply<R: Register, B: Right<R::Element>>(
     with_memory(&SHARED, most.min(k) * width, |memory| {
         product.shared = memory;
         for start in (0..k).step_by(most) {
+            if start > 0 {
+                poll();
+            }
             (product.k, product.add) = (start..(start + most).min(k), add || start > 0);
             // SAFETY: the caller's contract, and there is memory for this number of rows of all panels.
             unsafe {
@@ -337,6 +341,7 @@ impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
                 Some(_) => View { start: memory.wrapping_add(own), rows: width as isize, columns: 1 }
                     .at_origin(rows.start, first),
             };
+            let mut pace = Pace::default();
             for (block, group) in self.k.clone().step_by(self.depth).flat_map(|start| {
                 panels
                     .clone()
@@ -344,6 +349,7 @@ impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
                     .map(move |first| (self.block(start), first..(first + self.group).min(panels.end)))
             }) {
                 let depth = block.len();
+                pace.step(rows.len() * group.len() * Self::WIDTH * depth);
                 let panel_at = |panel| match self.panels {
                     Panels::Own => Self::packed(memory.wrapping_add((panel - group.start) * depth * Self::WIDTH)),
                     Panels::Shared => self.shared(panel, &block),

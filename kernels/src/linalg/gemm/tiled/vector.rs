@@ -6,6 +6,7 @@ use super::memory::{SHARED, with_memory};
 use crate::linalg::gemm::View;
 use crate::memory::copy::copy_row;
 use crate::runtime::register::{Register, Task};
+use crate::runtime::stop::{Pace, poll};
 use crate::runtime::threads::parallel_for;
 
 /// The minimum number of matrix elements per thread.
@@ -24,6 +25,8 @@ const LONG: usize = 1 << 10;
 /// The number of rows or columns that are read at a time: the number of streams that memory serves at once.
 const ROWS: usize = 4;
 const COLUMNS: usize = 8;
+/// The number of elements of a row after which a thread polls.
+const LONGEST: usize = 1 << 20;
 
 /// `y = a · x`, where `a` is `m × k` and its rows or its columns are contiguous.
 ///
@@ -53,10 +56,12 @@ pub(super) unsafe fn multiply<R: Register>(
         let grain = if by_rows { grain.next_multiple_of(ROWS) } else { grain.max(LONG) };
         let parts = m.div_ceil(grain);
         parallel_for(pieces * parts, 1, |range| {
+            let mut pace = Pace::default();
             for (number, part) in range.map(|task| (task / parts, task % parts)) {
                 let piece = number * piece..((number + 1) * piece).min(k);
                 let rows = part * grain..((part + 1) * grain).min(m);
                 let y = shared.y().wrapping_add(number * m);
+                pace.step(rows.len() * piece.len());
                 // SAFETY: one task for each sum.
                 unsafe { Part { shared: &shared, rows, piece, y }.multiply(by_rows) };
             }
@@ -93,7 +98,9 @@ pub(super) unsafe fn multiply_few<R: Register>(
     c: View<R::Element>,
 ) {
     parallel_for(m, (GRAIN / n).max(1), |rows| {
+        let mut pace = Pace::default();
         for i in rows {
+            pace.step(n);
             let shared = Shared::<R> { a: b.transposed(), x: a.at(i, 0), y: c.at(i, 0) };
             // SAFETY: the caller's contract; no other call writes to row i.
             unsafe { Part { shared: &shared, rows: 0..n, piece: 0..k, y: shared.y }.multiply(false) };
@@ -172,9 +179,11 @@ impl<R: Register> Task for ByColumn<'_, R> {
     unsafe fn run(self) {
         let Part { shared, rows, piece, y } = self.0;
         let mut column = piece.start;
+        let mut pace = Pace::default();
         // SAFETY: the caller's contract.
         unsafe {
             while column + COLUMNS <= piece.end {
+                pace.step(COLUMNS * rows.len());
                 gather::<R, COLUMNS>(shared, &rows, column, y, column > piece.start);
                 column += COLUMNS;
             }
@@ -197,12 +206,17 @@ unsafe fn dots<R: Register, const N: usize>(shared: &Shared<R>, row: usize, piec
     // SAFETY: the caller's contract.
     unsafe {
         let mut sums = [[R::zero(); 2]; N];
-        for p in (piece.start..whole).step_by(step) {
-            for half in 0..2 {
-                let p = p + half * R::LANES;
-                let x = R::load(x.add(p));
-                for (i, sums) in sums.iter_mut().enumerate() {
-                    sums[half] = sums[half].plus_product(R::load(a.at(row + i, p)), x);
+        for start in (piece.start..whole).step_by(LONGEST) {
+            if start > piece.start {
+                poll();
+            }
+            for p in (start..whole.min(start + LONGEST)).step_by(step) {
+                for half in 0..2 {
+                    let p = p + half * R::LANES;
+                    let x = R::load(x.add(p));
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        sums[half] = sums[half].plus_product(R::load(a.at(row + i, p)), x);
+                    }
                 }
             }
         }

@@ -64,10 +64,13 @@ impl CellOperand {
         let split = shape.len() - width;
         let mut batch: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shapes.batch.len() - split);
         batch.extend((0..split).map(|d| if shape[d] == 1 { 0 } else { strides[d] }));
-        let (core_shape, core_strides) = (Shape::from(&shape[split..]), Strides::from_slice(&strides[split..]));
+        let (core_shape, core_strides) = match has_axes {
+            Some(_) => merged(&shape[split..], &strides[split..]),
+            None => (Shape::from(&shape[split..]), Strides::from_slice(&strides[split..])),
+        };
         // Several axes as one dimension, or memory of another dtype, needs a buffer.
         let converted = compute != t.dtype();
-        let flattened = has_axes.is_some() && rank > 0 && width != 1;
+        let flattened = has_axes.is_some() && rank > 0 && core_shape.len() != 1;
         let packed = converted
             || match core {
                 Core::Scalar => false,
@@ -182,4 +185,22 @@ impl CellOperand {
             }
         }
     }
+}
+
+/// The same elements with as few dimensions as possible: neighbouring ones that memory steps through alike become one.
+fn merged(shape: &[usize], strides: &[isize]) -> (Shape, Strides) {
+    let (mut sizes, mut steps): (SmallVec<[usize; 6]>, Strides) = (SmallVec::new(), Strides::new());
+    for (size, stride) in shape.iter().zip(strides) {
+        match (sizes.last_mut(), steps.last_mut()) {
+            (Some(outer), Some(step)) if *step == stride * *size as isize => {
+                *outer *= size;
+                *step = *stride;
+            }
+            _ => {
+                sizes.push(*size);
+                steps.push(*stride);
+            }
+        }
+    }
+    (sizes.into_iter().collect(), steps)
 }

@@ -1,6 +1,5 @@
 //! [`Cells`]: the cells of a call, which a kernel computes range by range.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
@@ -32,8 +31,6 @@ pub struct Cells<'a> {
     pub part: usize,
     /// The largest number of cells that the kernel gets at once.
     pub together: usize,
-    /// Whether the call has failed, on any thread.
-    pub has_failed: &'a AtomicBool,
 }
 
 impl Cells<'_> {
@@ -59,9 +56,6 @@ impl Cells<'_> {
             }
             if cell > range.start {
                 crate::interrupt::check()?;
-                if self.has_failed.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
             }
             let beside = [count as isize, 1];
             let tables: SmallVec<[[usize; 2]; 6]> = match self.is_of_columns {
