@@ -302,6 +302,24 @@ ERRORS = [
     (lambda: mtt.swish(torch.ones(3, dtype=torch.complex64)), TypeError, "op 'swish': 'x' takes"),
     (lambda: compiled(lambda x: mtt.softmax(x, axis=7))(torch.ones(3)), Exception, "axis 7 is out of range"),
     (
+        lambda: compiled(lambda x: mtt.swish(x, x, x))(torch.ones(3)),
+        Exception,
+        r"op 'swish' was called with wrong arguments; its signature is \(x\)",
+    ),
+    (
+        lambda: compiled(lambda x: mtt.softmax(x, nope=1))(torch.ones(3)),
+        Exception,
+        r"op 'softmax' was called with wrong arguments; its signature is \(x, axis=-1\)",
+    ),
+    # The fake of an in-place op.
+    (
+        lambda: compiled(lambda x: mtt.add_(x, torch.ones(2, 3)))(torch.ones(3)),
+        Exception,
+        r"op 'add_' changes 'x' in place, but its shape \(3,\) differs from the shape \(2, 3\) of the result",
+    ),
+    (lambda: mtt.swish(torch.ones(3).to(torch.float8_e4m3fn)), TypeError, "no tensor has the dtype float8_e4m3fn"),
+    (lambda: mtt.swish(torch.ones(3).to(torch.complex32)), TypeError, "no tensor has the dtype complex32"),
+    (
         lambda: mtt.swish(torch.ones(3).to_sparse()),
         NotImplementedError,
         "got torch.sparse_coo torch.float32 on 'cpu'; convert them",

@@ -135,6 +135,36 @@ def test_asarray_keeps_the_gradient():
         assert g.dtype == mt.float32
 
 
+def test_a_gradient_is_not_lost_where_a_number_is_expected():
+    x = mt.ones(1, requires_grad=True)
+    for make in (
+        lambda: mt.full((2,), x),
+        lambda: mt.full_like(x, x),
+        lambda: mt.linspace(0, x, 3),
+        lambda: mt.arange(x),
+        lambda: mt.Tensor(x),
+        lambda: mt.Tensor([x]),
+    ):
+        with pytest.raises(ValueError, match="gradient.* would be lost"):
+            make()
+    copy = mt.Tensor(x, requires_grad=True)
+    assert copy.is_leaf and copy.data_ptr() != x.data_ptr()
+    assert mt.full((2,), x.item()).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["half", "short", "int", "long", "float", "double"])
+def test_other_names_of_dtypes_are_those_of_numpy(name):
+    assert mt.zeros(1, dtype=name).dtype == str(np.dtype(name))
+
+
+def test_asarray_moves_a_tensor_to_a_device():
+    x = mt.ones(2)
+    assert mt.asarray(x, device="cpu") is x
+    there = mt.asarray(x, device="meta", dtype="int8")
+    assert (str(there.device), there.dtype, there.shape) == ("meta", mt.int8, (2,))
+    assert mt.asarray(there) is there and str(mt.asarray(there, dtype="int16").device) == "meta"
+
+
 def test_asarray_obeys_copy():
     a = np.zeros(2)
     assert mt.asarray(a, copy=True).data_ptr() != a.ctypes.data

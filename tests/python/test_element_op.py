@@ -146,6 +146,11 @@ def branches(x):
 #: Functions that cannot be element ops, each with the error and a part of its message.
 WRONG = [
     (branches, TypeError, "cannot depend on an element.*use mt.ops.where"),
+    (
+        lambda x: mt.cond(x > 0, lambda: x, lambda: -x),
+        TypeError,
+        "mt.cond: pred is a number or a truth value for each element; select by mt.ops.where instead",
+    ),
     (lambda x: max(x, 0), TypeError, "cannot depend on an element"),
     (lambda x: math.exp(x), TypeError, "an element has no value while the op is defined; use methods, such as x.exp"),
     (lambda x: mt.ops.softmax(x), TypeError, "cannot call 'softmax', which works on rows"),

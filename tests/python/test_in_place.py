@@ -1,5 +1,7 @@
 """In-place ops and assignment: gradients, views, overlapping memory."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -122,3 +124,67 @@ def test_a_view_of_a_leaf_is_not_changed_in_place():
     with mt.no_grad():
         p[0:1].add_(5)
     assert p.tolist() == [6.0, 2.0]
+
+
+def test_a_change_that_is_not_recorded_leaves_histories_as_they_are():
+    """The gradients are those of PyTorch: the derivatives of the recorded calls, at the present values."""
+
+    def under_no_grad(h):
+        with mt.no_grad():
+            h += 1
+
+    def of_a_view(h):
+        with mt.no_grad():
+            h[:2] += 1
+
+    def through_a_detached_tensor(h):
+        apart = h.detach()
+        apart += 1
+
+    for change in (under_no_grad, of_a_view, through_a_detached_tensor):
+        w = leaf(1.0, 1.0, 1.0)
+        h = w * 2
+        view, later = h[:2], h * 3
+        change(h)
+        ((later + h).sum() + view.sum()).backward(retain_graph=True)
+        assert w.grad.tolist() == [10.0, 10.0, 8.0]
+        w.grad = None
+        (h * h).sum().backward()
+        assert w.grad.tolist() == (4 * h.detach()).tolist()
+    w = leaf(1.0)
+    h = w * 2
+    y = h * h
+    under_no_grad(h)
+    with pytest.raises(RuntimeError, match="was changed in place after the forward pass"):
+        y.sum().backward()
+
+
+OVERLAPS = {
+    "rows": lambda b: b[1:].__iadd__(b[:-1]),
+    "a column by an element of it": lambda b: b[:, 1].__imul__(b[1, 1]),
+    "its transpose": lambda b: b.__isub__(b.T),
+    "a row by another": lambda b: b[0].__iadd__(b[2]),
+    "itself": lambda b: b.__iadd__(b),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+@pytest.mark.parametrize("mode", ["eager", "recorded", "jit", "lazy"])
+def test_an_in_place_operator_reads_the_values_from_before_it(name, mode):
+    change, start = OVERLAPS[name], np.arange(9.0).reshape(3, 3)
+    expected = start.copy()
+    change(expected)
+
+    def changed(x):
+        b = x.clone()
+        change(b)
+        return b
+
+    x = mt.Tensor(start, dtype="float64", requires_grad=mode == "recorded")
+    f = mt.jit(changed) if mode == "jit" else changed
+    for _ in range(2):
+        with mt.lazy() if mode == "lazy" else contextlib.nullcontext():
+            out = f(x)
+        assert out.tolist() == expected.tolist()
+    if mode == "recorded":
+        assert mt.testing.gradcheck(changed, [x])

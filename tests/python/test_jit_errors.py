@@ -71,13 +71,36 @@ def test_sizes_that_depend_on_elements(f):
 def test_an_array_inside():
     array = np.ones(3, "float32")
     for f in (lambda x: x + array, lambda x: x + mt.asarray(array), lambda x: x + mt.Tensor(array)):
-        with pytest.raises(RuntimeError, match="reads an array of another library"):
+        with pytest.raises(
+            RuntimeError, match=r"reads an array of another library \(.*; convert the array with mt.asarray\(\)"
+        ):
             mt.jit(f)(randn(3))
 
 
 def test_seed_inside():
-    with pytest.raises(RuntimeError, match="seed"):
+    with pytest.raises(
+        RuntimeError, match=r"sets the seed .*, which its graph cannot repeat; do this outside of the function$"
+    ):
         mt.jit(lambda x: (mt.manual_seed(0), x)[1])(randn(3))
+
+
+def test_a_container_that_contains_itself():
+    ring = [randn(3)]
+    ring.append(ring)
+    with pytest.raises(RecursionError, match="mt.jit: an argument is nested too deeply, or contains itself"):
+        mt.jit(lambda r: r[0])(ring)
+    with pytest.raises(
+        RecursionError, match="mt.jit: the function: the result is nested too deeply, or contains itself"
+    ):
+        mt.jit(lambda x: ring)(randn(3))
+
+
+def test_an_unknown_log_is_a_warning(monkeypatch):
+    monkeypatch.setenv("MINITENSOR_LOG", "graph,grpah")
+    with pytest.warns(
+        RuntimeWarning, match="MINITENSOR_LOG is 'graph,grpah', but there is no log of grpah; it may be 'graph'"
+    ):
+        mt.jit(lambda x: x + 1)(randn(3))
 
 
 def test_arrays_are_not_arguments_or_results():

@@ -74,6 +74,22 @@ def test_too_large_a_call_raises_memory_error(call):
     assert done.stdout.startswith("refused") and done.stdout.endswith("3.0\n"), done.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+@pytest.mark.parametrize("op", ["sum", "max", "std", "var", "logsumexp"])
+def test_a_reduction_over_all_axes_does_not_copy_what_it_reads_in_the_order_of_memory(op):
+    code = f"""
+import resource, minitensor as mt
+most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+x = mt.ones(1 << 13, 1 << 12)
+before = most()
+mt.ops.{op}(x.T)
+print(most() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    # The tensor has 128 MiB.
+    assert int(done.stdout) < 64 << 10, done.stderr[-2000:]
+
+
 def test_iteration_creates_one_element_at_a_time():
     x = mt.ones(1).expand(1 << 40, 3, 1)[:, :, 0]
     held = mt.memory_stats()["allocated"]

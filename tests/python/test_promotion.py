@@ -100,7 +100,13 @@ def test_powers_of_integers_are_integers(dtype):
     assert (x**0).tolist() == [1] * 5
     assert (x**0.5).dtype == mt.float32 and (x ** mt.ones(5, dtype="float64")).dtype == mt.float64
     if not dtype.startswith("u"):
-        assert (mt.asarray(np.array([1, -1, 2, -3]).astype(dtype)) ** -1).tolist() == [1, -1, 0, 0]
+        base = mt.asarray(np.array([1, -1, 2, -3]).astype(dtype))
+        assert (base ** mt.full_like(base, -1)).tolist() == [1, -1, 0, 0]
+        for power in (lambda: base**-1, lambda: base.__ipow__(-2)):
+            with pytest.raises(
+                ValueError, match=r"is a fraction; convert the base first, as in x.astype\(float\) \*\* -"
+            ):
+                power()
         assert ((x * -1) ** 3).tolist() == [0, -1, -8, -27, -125]
     x **= 2
     assert x.tolist() == [0, 1, 4, 9, 25]

@@ -260,6 +260,31 @@ class Ignoring:
         return NotImplemented
 
 
+METHODS = {
+    "reduce": lambda add, x: add.reduce(x, axis=1, dtype="float64", out=np.ones(2)),
+    "reduce without options": lambda add, x: add.reduce(x),
+    "accumulate": lambda add, x: add.accumulate(x, axis=1),
+    "reduceat": lambda add, x: add.reduceat(x, [0, 1]),
+    "outer": lambda add, x: add.outer(np.ones(2), x),
+    "at": lambda add, x: add.at(x, [0], 1),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_other_classes_override_the_methods_as_in_numpy(name):
+    assert METHODS[name](UFUNC("add"), Overriding()) == METHODS[name](np.add, Overriding())
+    with pytest.raises(TypeError):
+        METHODS[name](np.add, Ignoring())
+    with pytest.raises(TypeError, match="operand types do not support add"):
+        METHODS[name](UFUNC("add"), Ignoring())
+
+
+def test_an_axis_that_does_not_exist_is_the_error_of_numpy():
+    for call in (UFUNC("add").reduce, UFUNC("add").accumulate):
+        with pytest.raises(np.exceptions.AxisError, match="axis 5 is out of bounds for array of dimension 2"):
+            call(np.ones((2, 3)), axis=5)
+
+
 def test_other_classes_override_a_call_as_in_numpy():
     assert UFUNC("add")(np.ones(2), Overriding(), casting="safe") == ("add", "__call__", 2, ["casting"])
     assert UFUNC("clamp")(Overriding(), lo=0.0, out=np.ones(2)) == ("clamp", "__call__", 1, ["lo", "out"])

@@ -297,7 +297,9 @@ impl Tensor {
         let history = meta.and_then(|meta| meta.state().history.clone());
         let version = self.storage().version();
         match (meta, &history) {
-            (_, Some(h)) if h.version >= self.storage().recorded() => return Ok(Some(Edge::Node(h.node.clone(), h.index))),
+            (_, Some(h)) if h.version >= self.storage().recorded() => {
+                return Ok(Some(Edge::Node(h.node.clone(), h.index)));
+            }
             (Some(meta), None) if !self.is_outdated() => return Ok(Some(Edge::Leaf(meta.clone()))),
             (None, None) if !self.is_outdated() => return Ok(None),
             _ => {}

@@ -117,11 +117,15 @@ pub const READS_AN_ARRAY: &str = "reads an array of another library";
 
 /// Notes that the function does something that a graph cannot repeat. The body of an op may do it.
 pub fn refuse(what: &str) {
+    let advice = match what {
+        READS_AN_ARRAY => "convert the array with mt.asarray() outside of the function, and pass the tensor",
+        _ => "do this outside of the function",
+    };
     with_recorder(|recorder| match recorder.frames.last_mut() {
         // A batch runs once.
         _ if what == READS_AN_ARRAY && recorder.histories.as_ref().is_some_and(|h| !h.all_differ()) => {}
         Some(frame) => frame.reads = true,
-        None => recorder.fail(what),
+        None => recorder.fail(what, advice),
     });
 }
 

@@ -72,6 +72,10 @@ pub(super) struct Recorder {
     pub(super) release: Release,
 }
 
+/// What to do instead of reading elements.
+const CHOICE: &str =
+    "choose with mt.where or mt.cond, loop with mt.while_loop or mt.scan, or do this outside of the function";
+
 impl Recorder {
     /// Records from now on.
     pub fn new(inputs: &[Tensor], histories: Option<Histories>) -> Recorder {
@@ -179,11 +183,12 @@ impl Recorder {
         }
         match self.frames.last_mut() {
             Some(frame) => frame.reads = true,
-            None => self.fail("reads the elements of a tensor"),
+            None => self.fail("reads the elements of a tensor", CHOICE),
         }
     }
 
-    pub(super) fn fail(&mut self, what: &str) {
+    /// Ends the recording: the function does this, which a graph cannot do. `advice` says what to do instead.
+    pub(super) fn fail(&mut self, what: &str, advice: &str) {
         if self.failure.is_some() {
             return;
         }
@@ -192,10 +197,7 @@ impl Recorder {
             Some(_) => "which differ for each example of mt.vmap",
             None => "which its graph cannot repeat",
         };
-        self.failure = Some(Error::runtime(format!(
-            "the function {what}{place}, {why}; choose with mt.where or mt.cond, loop with mt.while_loop or mt.scan, \
-             or do this outside of the function"
-        )));
+        self.failure = Some(Error::runtime(format!("the function {what}{place}, {why}; {advice}")));
     }
 
     /// The value of a tensor.

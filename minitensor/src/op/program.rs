@@ -15,9 +15,9 @@ use super::OpDef;
 #[cfg(feature = "engine")]
 use super::def::{Arity, Core, DTypeRule, ShapeRule};
 #[cfg(feature = "engine")]
-use super::kernel::Kernels;
-#[cfg(feature = "engine")]
 use super::element_program::ElementProgram;
+#[cfg(feature = "engine")]
+use super::kernel::Kernels;
 #[cfg(feature = "engine")]
 use super::row_kernel::RowKernel;
 #[cfg(feature = "engine")]

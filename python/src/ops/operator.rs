@@ -1,7 +1,7 @@
 //! The operators `+`, `<`, `@` and others: a table from Python's method to the op.
 
 use minitensor::op::OpName;
-use minitensor::{DType, dispatch};
+use minitensor::{DType, Error, dispatch};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
@@ -99,6 +99,18 @@ fn is_square(x: &PyTensor, exponent: &Bound<'_, PyAny>) -> Result<bool> {
     })
 }
 
+/// An error if an integer exponent of integers is negative, as in NumPy and PyTorch: the power would be a fraction.
+fn no_fraction(x: &PyTensor, exponent: &Bound<'_, PyAny>) -> Result<()> {
+    let dtype = x.core()?.dtype();
+    match exponent.cast::<PyInt>() {
+        Ok(n) if !dtype.is_differentiable() && n.lt(0)? => Err(Error::value(format!(
+            "a power of {dtype} with the exponent {n} is a fraction; convert the base first, as in x.astype(float) ** {n}"
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
 fn comparison(compare: CompareOp) -> &'static OpName {
     match compare {
         CompareOp::Lt => op!("less"),
@@ -136,6 +148,7 @@ macro_rules! operators {
             )*
             fn __pow__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>, modulus: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
                 no_modulus(modulus)?;
+                no_fraction(slf.get(), other)?;
                 match is_square(slf.get(), other)? {
                     true => Ok(Bound::new(slf.py(), unary(slf.py(), op!("square"), slf.get())?)?.into_any()),
                     false => binary(op!("power"), slf, other),
@@ -147,6 +160,7 @@ macro_rules! operators {
             }
             fn __ipow__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>, modulus: &Bound<'_, PyAny>) -> Result<()> {
                 no_modulus(modulus)?;
+                no_fraction(slf.get(), other)?;
                 in_place(op!("power_"), slf, other)
             }
             fn __divmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {

@@ -32,7 +32,9 @@ impl PyTensor {
     ) -> Result<PyTensor> {
         let Given(Some(data)) = data else { return Ok(PyTensor::shell()) };
         if !requires_grad && let Ok(t) = data.cast::<PyTensor>() {
-            t.get().expect_no_grad("Tensor() copies numbers, so the gradient of the tensor would be lost; clone() or detach() it")?;
+            t.get().expect_no_grad(
+                "Tensor() copies numbers, so the gradient of the tensor would be lost; clone() or detach() it",
+            )?;
         }
         let (dtype, device) = (dtype.map(dtype::parse).transpose()?, device::or_cpu(device));
         let mut tensor =

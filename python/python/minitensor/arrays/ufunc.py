@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -211,26 +212,48 @@ class Ufunc:
         """Applies the op to the elements along the axes, as `np.ufunc.reduce`. Ops of which NumPy knows the identity,
         such as `add`,
         are applied to pairs; all others from the left to the right."""
-        return reduction.reduce(self, array, axis, dtype, out, keepdims, initial, where, attrs)
+        options = _given(axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+        own = functools.partial(reduction.reduce, self, array, axis, dtype, out, keepdims, initial, where, attrs)
+        return self._by_operands("reduce", [array], out, options | attrs, own)
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None, **attrs: Any) -> Any:
         """Returns all intermediate results of a reduction from the left to the right, as `np.ufunc.accumulate`."""
-        return reduction.accumulate(self, array, axis, dtype, out, attrs)
+        own = functools.partial(reduction.accumulate, self, array, axis, dtype, out, attrs)
+        return self._by_operands("accumulate", [array], out, _given(axis=axis, dtype=dtype) | attrs, own)
 
     def reduceat(
         self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None, **attrs: Any
     ) -> Any:
         """Reduces slices of an axis, as `np.ufunc.reduceat`."""
-        return reduction.reduceat(self, array, indices, axis, dtype, out, attrs)
+        own = functools.partial(reduction.reduceat, self, array, indices, axis, dtype, out, attrs)
+        return self._by_operands("reduceat", [array, indices], out, _given(axis=axis, dtype=dtype) | attrs, own)
 
     def outer(self, a: Any, b: Any, /, **keywords: Any) -> Any:
         """Applies the op to all pairs of elements, as `np.ufunc.outer`."""
-        return reduction.outer(self, a, b, keywords)
+        options = {name: value for name, value in keywords.items() if name != "out"}
+        own = functools.partial(reduction.outer, self, a, b, keywords)
+        return self._by_operands("outer", [a, b], keywords.get("out"), options, own)
 
-    def at(self, array: Any, indices: Any, b: Any = reduction.ABSENT, /, **attrs: Any) -> None:
+    def at(self, array: Any, indices: Any, b: Any = reduction.ABSENT, /, **attrs: Any) -> Any:
         """Applies the op in place to the elements at the indices, as `np.ufunc.at`: an index that occurs twice counts
         twice."""
-        reduction.at(self, array, indices, b, attrs)
+        operands = [array, indices] if b is reduction.ABSENT else [array, indices, b]
+        own = functools.partial(reduction.at, self, array, indices, b, attrs)
+        return self._by_operands("at", operands, None, attrs, own)
+
+    def _by_operands(
+        self, method: str, inputs: list[Any], out: Any, options: dict[str, Any], own: Callable[[], Any]
+    ) -> Any:
+        """Returns the result of a method by `__array_ufunc__` of an operand, else that of `own`."""
+        outs = out if isinstance(out, tuple) else (out,)
+        overridden = _override(self, method, inputs, outs, options)
+        return own() if overridden is NotImplemented else overridden
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Returns the options of a method that differ from the defaults."""
+    defaults = {"axis": 0, "initial": reduction.ABSENT, "where": True, "keepdims": False, "dtype": None}
+    return {name: value for name, value in options.items() if value is not defaults[name]}
 
 
 def _of_block(block: BlockFunction) -> Ufunc | BlockFunction:

@@ -45,6 +45,7 @@ def make_function(op: Op) -> Callable[..., Any]:
     named = _result_class(definition.name) if has_names else None
     signature = make_signature(op)
     parameters = [(p.name, p.default) for p in signature.parameters.values()]
+    wrong = f"op '{definition.name}' was called with wrong arguments; its signature is {signature}"
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_simple and not _is_traced():
@@ -70,6 +71,8 @@ def make_function(op: Op) -> Callable[..., Any]:
                 found += 1
             values.append(kwargs.get(name, default))
         if found < len(kwargs) or len(values) > len(parameters) or any(value is _MISSING for value in values):
+            if _is_traced():
+                raise TypeError(wrong)
             # Raises an error that names the op.
             direct(*args, **kwargs)
             signature.bind(*args, **kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,15 @@ from .._minitensor import Graph
 
 def recorded(function: Callable[..., Any], graph: Graph) -> None:
     """Prints a new graph if the environment variable `MINITENSOR_LOG` is `graph`."""
-    if "graph" not in os.environ.get("MINITENSOR_LOG", "").split(","):
+    names = os.environ.get("MINITENSOR_LOG", "")
+    if unknown := set(names.split(",")) - {"", "graph"}:
+        warnings.warn(
+            f"the environment variable MINITENSOR_LOG is {names!r}, but there is no log of "
+            f"{', '.join(sorted(unknown))}; it may be 'graph'",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    if "graph" not in names.split(","):
         return
     stages = list(graph.stages)
     if graph.gradient is not None:

@@ -32,6 +32,17 @@ class Same:
 
 def flatten(value: Any, tensors: list[Tensor], key: list[Hashable], function: str = "mt.jit") -> None:
     """Appends the tensors in a value to `tensors`, and everything else about it to `key`."""
+    try:
+        _flatten(value, tensors, key, function)
+    except RecursionError:
+        raise _too_deep(f"{function}: an argument") from None
+
+
+def _too_deep(what: str) -> RecursionError:
+    return RecursionError(f"{what} is nested too deeply, or contains itself")
+
+
+def _flatten(value: Any, tensors: list[Tensor], key: list[Hashable], function: str) -> None:
     kind = type(value)
     if isinstance(value, Tensor):
         tensors.append(value)
@@ -42,12 +53,12 @@ def flatten(value: Any, tensors: list[Tensor], key: list[Hashable], function: st
     elif kind in (list, tuple) or hasattr(value, "_fields") and isinstance(value, tuple):
         key.append((kind, len(value)))
         for item in value:
-            flatten(item, tensors, key, function)
+            _flatten(item, tensors, key, function)
     elif kind is dict:
         key.append((dict, len(value)))
         for name, item in value.items():
-            flatten(name, tensors, key, function)
-            flatten(item, tensors, key, function)
+            _flatten(name, tensors, key, function)
+            _flatten(item, tensors, key, function)
     elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         module = f"{kind.__module__.split('.')[0]}.{kind.__name__}"
         raise TypeError(f"{function}: an argument is of type {module}, expected tensors; convert it with mt.asarray()")
@@ -57,16 +68,23 @@ def flatten(value: Any, tensors: list[Tensor], key: list[Hashable], function: st
 
 def rebuilder(value: Any, tensors: list[Tensor], function: str = "mt.jit: the function") -> Rebuild:
     """Appends the tensors in the result of a function to `tensors`. Returns what makes a result from others."""
+    try:
+        return _rebuilder(value, tensors, function)
+    except RecursionError:
+        raise _too_deep(f"{function}: the result") from None
+
+
+def _rebuilder(value: Any, tensors: list[Tensor], function: str) -> Rebuild:
     kind = type(value)
     if isinstance(value, Tensor):
         tensors.append(value)
         return next
     if kind in (list, tuple) or hasattr(value, "_fields") and isinstance(value, tuple):
-        parts = [rebuilder(item, tensors, function) for item in value]
+        parts = [_rebuilder(item, tensors, function) for item in value]
         make = kind._make if hasattr(value, "_fields") else kind
         return lambda results: make([part(results) for part in parts])
     if kind is dict:
-        named = {name: rebuilder(item, tensors, function) for name, item in value.items()}
+        named = {name: _rebuilder(item, tensors, function) for name, item in value.items()}
         return lambda results: {name: part(results) for name, part in named.items()}
     if not isinstance(value, FIXED):
         raise TypeError(

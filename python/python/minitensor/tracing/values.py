@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .._minitensor import Tensor
+from ..elements import Element
 from . import tree
 from .call import Kind, fresh
 
@@ -21,6 +22,8 @@ def expect_truth(where: str, value: Any) -> None:
     """An error unless the value is a bool, or a bool tensor of shape ()."""
     if isinstance(value, bool):
         return
+    if isinstance(value, Element):
+        raise TypeError(f"{where} is a number or a truth value for each element; select by mt.ops.where instead")
     if not isinstance(value, Tensor):
         raise TypeError(f"{where} must be a bool or a bool tensor of shape (), got {type(value).__name__}")
     if value.dtype.name != "bool" or value.shape != ():

@@ -1,6 +1,5 @@
 //! [`Cells`]: the cells of a call, which a kernel computes range by range.
 
-
 use smallvec::SmallVec;
 
 use minitensor_kernels::LARGE;

@@ -121,6 +121,19 @@ managed!(
     |array, context, flags, deleter| Versioned { version: VERSION, context, deleter: Some(deleter), flags, array }
 );
 
+/// Dtypes of DLPack that no tensor has: type code, bits and name.
+const OTHERS: [(u8, u8, &str); 9] = [
+    (5, 32, "complex32"),
+    (7, 8, "float8_e3m4"),
+    (8, 8, "float8_e4m3"),
+    (9, 8, "float8_e4m3b11fnuz"),
+    (10, 8, "float8_e4m3fn"),
+    (11, 8, "float8_e4m3fnuz"),
+    (12, 8, "float8_e5m2"),
+    (13, 8, "float8_e5m2fnuz"),
+    (14, 8, "float8_e8m0fnu"),
+];
+
 impl Element {
     /// The dtype.
     pub fn read(&self) -> minitensor::Result<DType> {
@@ -139,10 +152,15 @@ impl Element {
                 && self.lanes == 1
         };
         DType::ALL.iter().copied().find(fits).ok_or_else(|| {
-            Error::type_(format!(
-                "from_dlpack: unknown dtype of type code {}, {} bits, {} lanes; convert the array first",
-                self.code, self.bits, self.lanes
-            ))
+            let known =
+                OTHERS.iter().find(|(code, bits, _)| (*code, *bits) == (self.code, self.bits) && self.lanes == 1);
+            Error::type_(match known {
+                Some((.., name)) => format!("from_dlpack: no tensor has the dtype {name}; convert the array first"),
+                None => format!(
+                    "from_dlpack: unknown dtype of type code {}, {} bits, {} lanes; convert the array first",
+                    self.code, self.bits, self.lanes
+                ),
+            })
         })
     }
 }
