@@ -6,6 +6,9 @@ use crate::linalg::gemm::tiled::{Sums, Table, Tile, by_rows, tiles_of, unrolled}
 use crate::runtime::register::{Job, Register, Task, Tiled};
 use crate::runtime::stop::Pace;
 
+/// The number of tiles of a row after which a thread may poll.
+const PART: usize = 64;
+
 /// `c = weight · what windows read`, or `c += …`.
 pub(super) struct Direct<'a, T> {
     pub layout: &'a ImageLayout,
@@ -58,9 +61,13 @@ impl<R: Register, I: Iterator<Item = (usize, usize, usize)>, const ROWS: usize> 
         let Direct { table, images, weight, c, add, .. } = *self.of;
         let (a, c, width) = (weight.part(self.row, 0), c.part(self.row, 0), R::WIDTH * R::LANES);
         let mut pace = Pace::default();
-        for (at, read, n) in self.runs {
+        let parts = self.runs.flat_map(|(at, read, n)| {
+            let most = PART * width;
+            (0..n).step_by(most).map(move |i| (at + i, read + i, most.min(n - i)))
+        });
+        for (at, read, n) in parts {
+            pace.step(n * table.len());
             for i in (0..n).step_by(width) {
-                pace.step(width * table.len());
                 let b = Table { start: images.wrapping_add(read + i), rows: table };
                 let columns = width.min(n - i);
                 let tile = Tile { a, b, c: c.part(0, at + i), rows: ROWS, columns, depth: table.len(), add };
