@@ -25,6 +25,8 @@ pub struct BackwardCall<'a> {
     cotangents: &'a [Option<Tensor>],
     /// For a `jvp` function, one for each flat input.
     tangents: &'a [Tensor],
+    /// For each flat input, whether its gradient is needed; `None` if that of every input with a history is.
+    needed: Option<&'a [bool]>,
     /// Whether saved tensors come without their histories.
     detaches: bool,
     axes: Option<AxisLayout>,
@@ -38,6 +40,7 @@ impl<'a> BackwardCall<'a> {
             node,
             cotangents,
             tangents: &[],
+            needed: None,
             detaches: false,
             axes: None,
             bindings: Bindings::default(),
@@ -60,6 +63,11 @@ impl<'a> BackwardCall<'a> {
             call.bindings.bind(&dims.core, &core, node.attrs()).map_err(Error::value)?;
         }
         Ok(call)
+    }
+
+    /// The same call, of which only these gradients are needed.
+    pub(super) fn needing(self, needed: Option<&'a [bool]>) -> BackwardCall<'a> {
+        BackwardCall { needed, ..self }
     }
 
     /// The same call with tangents of its inputs. `detaches` makes the saved tensors constants.
@@ -105,7 +113,10 @@ impl<'a> BackwardCall<'a> {
 
     /// Whether the gradient of a flat input is needed.
     pub fn needs(&self, input: usize) -> bool {
-        self.node.edges.get(input).is_some_and(Option::is_some)
+        match self.needed {
+            Some(needed) => needed.get(input).copied().unwrap_or_default(),
+            None => self.node.edges.get(input).is_some_and(Option::is_some),
+        }
     }
 
     /// The cotangent of an output; zeros if the output does not contribute to the result.

@@ -1,6 +1,6 @@
 //! The backward pass. It visits nodes from the youngest to the oldest, so all cotangents of a node are complete when it runs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::backward_call::{BackwardCall, fit, released};
 use super::meta::GradMeta;
 use super::mode::{GradMode, is_grad_enabled};
-use super::node::{Edge, Meta, Node};
+use super::node::{Edge, Meta, Node, Place, place};
 use super::reach::{dependent, edges};
 use super::{as_op, linear, written};
 use crate::dtype::DType;
@@ -34,7 +34,8 @@ pub fn backward(outputs: &[Tensor], cotangents: &[Option<Tensor>], options: Opti
     Pass::new(options, None).run(outputs, cotangents).map(|_| ())
 }
 
-/// The gradients of `outputs` with respect to `inputs`; `None` if an input does not contribute. Leaves do not accumulate them.
+/// The gradients of `outputs` with respect to `inputs`; `None` if an input does not contribute. Leaves do not accumulate them. The pass
+/// computes no others.
 pub fn grad(
     outputs: &[Tensor],
     inputs: &[Tensor],
@@ -47,7 +48,8 @@ pub fn grad(
             Error::runtime(format!("grad: inputs[{i}] does not require a gradient; create it with requires_grad=True"))
         })?);
     }
-    Pass::new(options, Some(targets)).run(outputs, cotangents)
+    let visited = Some(dependent(0, &edges(outputs)?, &targets));
+    Pass { visited, ..Pass::new(options, Some(&targets)) }.run(outputs, cotangents)
 }
 
 /// The gradients of a part of a computation that begins at `inputs`, before the hooks of the inputs.
@@ -58,7 +60,8 @@ pub(crate) fn grad_of_part(
     create_graph: bool,
 ) -> Result<Vec<Option<Tensor>>> {
     let options = Options { retain_graph: true, create_graph };
-    Pass { is_part: true, ..Pass::new(options, Some(edges(inputs)?)) }.run(outputs, cotangents)
+    let targets = edges(inputs)?;
+    Pass { is_part: true, ..Pass::new(options, Some(&targets)) }.run(outputs, cotangents)
 }
 
 /// The gradients of a computation that was recorded since a sequence number, with respect to leaves. What does not depend on the leaves
@@ -73,17 +76,18 @@ pub(super) fn grad_since(
     let targets = edges(leaves)?;
     let visited = Some(dependent(sequence, &edges(outputs)?, &targets));
     let options = Options { retain_graph: false, create_graph };
-    Pass { visited, ..Pass::new(options, Some(targets)) }.run(outputs, cotangents)
+    Pass { visited, ..Pass::new(options, Some(&targets)) }.run(outputs, cotangents)
 }
 
 type Cotangents = SmallVec<[Option<Tensor>; 1]>;
 
 struct Pass {
     options: Options,
-    targets: Option<Vec<Edge>>,
+    /// For each place whose gradient is a result, the positions of the results.
+    targets: Option<HashMap<Place, SmallVec<[usize; 1]>>>,
     /// Whether the hooks of targets belong to another pass.
     is_part: bool,
-    /// The only nodes that are visited, by sequence number. Leaves that are no targets are constant then.
+    /// The only nodes whose gradients are computed, by sequence number. What else is no target is constant then.
     visited: Option<HashSet<u64>>,
     found: Vec<Option<Tensor>>,
     /// The nodes still to visit and the sums of their cotangents, by sequence number.
@@ -95,11 +99,17 @@ struct Pass {
 }
 
 impl Pass {
-    fn new(options: Options, targets: Option<Vec<Edge>>) -> Pass {
+    /// The caller keeps the targets alive.
+    fn new(options: Options, targets: Option<&[Edge]>) -> Pass {
+        let places = |targets: &[Edge]| {
+            let mut places: HashMap<Place, SmallVec<[usize; 1]>> = HashMap::new();
+            targets.iter().enumerate().for_each(|(at, target)| places.entry(target.place()).or_default().push(at));
+            places
+        };
         Pass {
             options,
-            found: vec![None; targets.as_ref().map_or(0, Vec::len)],
-            targets,
+            found: vec![None; targets.map_or(0, <[Edge]>::len)],
+            targets: targets.map(places),
             is_part: false,
             visited: None,
             waiting: BTreeMap::new(),
@@ -131,25 +141,27 @@ impl Pass {
             crate::interrupt::check()?;
             for (k, slot) in cotangents.iter_mut().enumerate() {
                 if let Some(g) = slot.take() {
-                    let is_it = |e: &Edge| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k);
-                    let hooks = if self.runs_hooks(is_it) { node.hooks(k) } else { Vec::new() };
+                    let here = place(&node, k);
+                    let hooks = if self.runs_hooks(here) { node.hooks(k) } else { Vec::new() };
                     // Within the body of an op, only views of half floats are half floats. They are no results of the pass.
-                    let is_inside = node.is_wide && hooks.is_empty() && !self.is_target(is_it);
+                    let is_inside = node.is_wide && hooks.is_empty() && !self.is_target(here);
                     let g = if is_inside { g } else { rounded(g, node.outputs[k].dtype)? };
                     let g = run_hooks(hooks, g)?;
-                    self.capture(is_it, &g);
+                    self.capture(here, &g);
                     *slot = Some(g);
                 }
             }
             // What lies behind the inputs of a part belongs to another pass.
-            let is_needed = |k: usize| {
-                !self.is_part || !self.is_target(|e| matches!(e, Edge::Node(n, i) if Arc::ptr_eq(n, &node) && *i == k))
-            };
-            (0..cotangents.len()).filter(|k| !is_needed(*k)).for_each(|k| cotangents[k] = None);
-            if cotangents.iter().all(Option::is_none) {
+            let is_other = |k: usize| self.is_part && self.is_target(place(&node, k));
+            (0..cotangents.len()).filter(|k| is_other(*k)).for_each(|k| cotangents[k] = None);
+            let is_end = self.visited.as_ref().is_some_and(|visited| !visited.contains(&node.sequence));
+            if is_end || cotangents.iter().all(Option::is_none) {
                 continue;
             }
-            let grads = gradients(&node, &cotangents)?;
+            let is_needed = |edge: &Option<Edge>| edge.as_ref().is_some_and(|edge| !self.is_constant(edge));
+            let needed =
+                self.visited.as_ref().map(|_| node.edges.iter().map(is_needed).collect::<SmallVec<[bool; 4]>>());
+            let grads = gradients(&node, &cotangents, needed.as_deref())?;
             if !self.options.retain_graph && !self.options.create_graph {
                 // Released before the next node: its gradients can reuse the memory of the saved tensors.
                 node.release();
@@ -168,10 +180,10 @@ impl Pass {
     fn finish(mut self) -> Result<Vec<Option<Tensor>>> {
         let mut ready = Vec::with_capacity(self.leaves.len());
         for (meta, grad, dtype) in std::mem::take(&mut self.leaves) {
-            let is_it = |e: &Edge| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, &meta));
-            let hooks = if self.runs_hooks(is_it) { meta.hooks() } else { Vec::new() };
+            let here = place(&meta, 0);
+            let hooks = if self.runs_hooks(here) { meta.hooks() } else { Vec::new() };
             let grad = run_hooks(hooks, rounded(grad, dtype)?)?;
-            self.capture(is_it, &grad);
+            self.capture(here, &grad);
             if self.targets.is_none() {
                 ready.push((meta.add(grad, self.options.create_graph)?, meta));
             }
@@ -183,26 +195,22 @@ impl Pass {
     }
 
     fn is_constant(&self, edge: &Edge) -> bool {
-        self.visited.as_ref().is_some_and(|visited| match edge {
-            Edge::Node(node, _) => !visited.contains(&node.sequence),
-            Edge::Leaf(meta) => !self.is_target(|e| matches!(e, Edge::Leaf(m) if Arc::ptr_eq(m, meta))),
-        })
+        let Some(visited) = &self.visited else { return false };
+        !matches!(edge, Edge::Node(node, _) if visited.contains(&node.sequence)) && !self.is_target(edge.place())
     }
 
-    fn is_target(&self, is_it: impl Fn(&Edge) -> bool) -> bool {
-        self.targets.iter().flatten().any(is_it)
+    fn is_target(&self, place: Place) -> bool {
+        self.targets.as_ref().is_some_and(|targets| targets.contains_key(&place))
     }
 
     /// Whether the hooks at an edge belong to this pass.
-    fn runs_hooks(&self, is_it: impl Fn(&Edge) -> bool) -> bool {
-        !self.is_part || !self.is_target(is_it)
+    fn runs_hooks(&self, place: Place) -> bool {
+        !self.is_part || !self.is_target(place)
     }
 
-    fn capture(&mut self, is_target: impl Fn(&Edge) -> bool, grad: &Tensor) {
-        for (target, slot) in self.targets.iter().flatten().zip(&mut self.found) {
-            if is_target(target) {
-                *slot = Some(grad.clone());
-            }
+    fn capture(&mut self, place: Place, grad: &Tensor) {
+        for at in self.targets.iter().filter_map(|targets| targets.get(&place)).flatten() {
+            self.found[*at] = Some(grad.clone());
         }
     }
 
@@ -286,8 +294,8 @@ fn first_cotangent(output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     }
 }
 
-/// One gradient for each flat input of a node, with the shape and dtype of the input.
-fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+/// One gradient for each flat input of a node that needs one, with the shape and dtype of the input.
+fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>], needed: Option<&[bool]>) -> Result<Vec<Option<Tensor>>> {
     let op = node.op();
     if node.with_saved(|saved| saved.is_none()) {
         return Err(released(&op.name));
@@ -300,7 +308,7 @@ fn gradients(node: &Arc<Node>, cotangents: &[Option<Tensor>]) -> Result<Vec<Opti
             op.name, output.name
         )));
     }
-    let call = BackwardCall::new(node, cotangents)?;
+    let call = BackwardCall::new(node, cotangents)?.needing(needed);
     // Gradients of half floats are computed in float32 and rounded once. Python code uses the dtypes of its operands instead.
     let _wide = (!op.body.is_interpreted()).then(Wide::new);
     let grads = match &op.backward {

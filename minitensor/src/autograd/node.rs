@@ -25,6 +25,23 @@ pub enum Edge {
     Node(Arc<Node>, usize),
 }
 
+/// What identifies the end of an edge: a leaf, or an output of a node.
+pub(super) type Place = (*const (), usize);
+
+impl Edge {
+    pub(super) fn place(&self) -> Place {
+        match self {
+            Edge::Leaf(meta) => place(meta, 0),
+            Edge::Node(node, output) => place(node, *output),
+        }
+    }
+}
+
+/// The place of a leaf, or of an output of a node.
+pub(super) fn place<T>(at: &Arc<T>, output: usize) -> Place {
+    (Arc::as_ptr(at).cast(), output)
+}
+
 /// The properties of a tensor without its elements.
 #[derive(Clone)]
 pub struct Meta {
