@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::memory::copy::copy;
+use crate::memory::copy::copy_plane;
 use crate::runtime::register::Tiled;
 
 /// The elements that windows read along one axis.
@@ -228,7 +228,10 @@ impl ImageLayout {
                             image.add(row * inner.len).copy_from_nonoverlapping(x.as_ptr(), shape[2]);
                         }
                     } else {
-                        copy(&shape, x.as_ptr(), &step, image, &to);
+                        for plane in 0..shape[0] {
+                            let (x, image) = (&x[plane * step[0] as usize..], image.add(plane * to[0] as usize));
+                            copy_plane(x.as_ptr(), [step[1], step[2]], image, [to[1], to[2]], [shape[1], shape[2]]);
+                        }
                     }
                 }
             }
