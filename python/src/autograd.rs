@@ -162,7 +162,8 @@ impl PyTensor {
     }
 }
 
-/// Returns the gradients of `outputs` with respect to `inputs`, as a tuple. The `grad` of leaves does not change.
+/// Returns the gradients of `outputs` with respect to `inputs`, as a tuple. No others are computed: the `grad` of leaves does not change, and
+/// the hooks of other tensors do not run.
 ///
 /// `outputs` and `inputs` are tensors or lists of tensors; `grad_outputs` are the cotangents. An input on which no
 /// output depends raises an error, or has the gradient `None` with `allow_unused`.

@@ -104,6 +104,47 @@ def test_gradients_by_position_for_several_inputs_and_outputs():
     assert x.grad.item() == 3.0
 
 
+def test_only_the_gradients_that_mt_grad_asks_for_are_computed():
+    needed = []
+
+    def backward(ctx, grad):
+        needed.append((ctx.attrs["name"], ctx.needs_input_grad))
+        return [grad * 2 if need else None for need in ctx.needs_input_grad]
+
+    @mt.custom_op(backward=backward)
+    def weighted(x, w, name: str):
+        return 2 * (x + w)
+
+    x, v, w, other = (mt.Tensor([float(k)], requires_grad=True) for k in range(4))
+    seen = []
+    for t in (x, v, w, other):
+        t.register_hook(lambda g, t=t: seen.append(t.item()))
+    first = weighted(x, v, "first")
+    second = weighted(first, w, "second")
+    aside = weighted(other, w, "aside")
+    out = (second + aside * 3).sum()
+    cases = [
+        ([w], {"second": (False, True), "aside": (False, True)}, [2.0 + 6.0], [2.0]),
+        ([x], {"second": (True, False), "first": (True, False)}, [4.0], [0.0]),
+        # The call that computed an input need not run.
+        ([first], {"second": (True, False)}, [2.0], []),
+        ([first, v], {"second": (True, False), "first": (False, True)}, [2.0, 4.0], [1.0]),
+        ([aside, x], {"second": (True, False), "first": (True, False)}, [3.0, 4.0], [0.0]),
+        ([out], {}, [1.0], []),
+    ]
+    for inputs, calls, gradients, hooks in cases:
+        needed.clear()
+        seen.clear()
+        found = mt.grad(out, inputs, retain_graph=True)
+        assert [g.item() for g in found] == gradients
+        assert dict(needed) == calls and len(needed) == len(calls) and seen == hooks
+    # Without `retain_graph`, only the calls that have run are released.
+    mt.grad(out, [other])
+    mt.grad(first.sum(), [x])
+    with pytest.raises(RuntimeError, match="its graph was released"):
+        mt.grad(out, [x])
+
+
 def test_an_op_without_a_gradient_raises_and_is_named():
     @mt.custom_op(backward="none")
     def hard(x):
