@@ -315,7 +315,7 @@ fn an_op_without_a_gradient_changes_no_recorded_tensor() -> Result<()> {
 }
 
 #[test]
-fn a_changed_input_is_not_broadcast_and_overlaps_no_other() -> Result<()> {
+fn a_changed_input_is_not_broadcast() -> Result<()> {
     let refused = |outcome: Result<()>, words: &str| {
         let error = outcome.unwrap_err();
         assert!(error.message().contains(words), "{error}");
@@ -328,16 +328,26 @@ fn a_changed_input_is_not_broadcast_and_overlaps_no_other() -> Result<()> {
         "op 'sweep' changes 'u' in place, but its shape (3, 3) differs from the shape (2, 3, 3)",
     );
     refused(soft::call_(&expand::call(&a, &[2, 3, 3])?, -1), "several of its elements share memory");
+    refused(soft::call_(&ramp(&[3], DType::I32), -1), "its dtype int32 cannot hold the result of dtype float32");
+    Ok(())
+}
+
+#[test]
+fn what_overlaps_a_changed_input_is_read_before_the_change() -> Result<()> {
+    let (a, b) = (ramp(&[3, 3], DType::F64), ramp(&[2, 3, 3], DType::F64));
     let part = slice::call(&b, 0, None, Some(1), 1)?;
-    refused(square_product::call_(&b, &part), "changes 'a' in place while 'b' shares memory with it");
+    let expected = square_product::call(&b, &part)?;
+    square_product::call_(&b, &part)?;
+    assert_eq!(bits(&b), bits(&expected));
     // Equal tensors of other dimensions: a cell would read what another cell writes.
     let x = ramp(&[3, 3], DType::F64);
-    refused(scale_by_all::call_(&x, &x), "changes 'x' in place while 'w' shares memory with it");
+    let expected = scale_by_all::call(&x, &x)?;
+    scale_by_all::call_(&x, &x)?;
+    assert_eq!(bits(&x), bits(&expected));
     // The same cells are read before they are written.
     let expected = square_product::call(&a, &a)?;
     square_product::call_(&a, &a)?;
     assert_eq!(bits(&a), bits(&expected));
-    refused(soft::call_(&ramp(&[3], DType::I32), -1), "its dtype int32 cannot hold the result of dtype float32");
     Ok(())
 }
 

@@ -70,7 +70,8 @@ impl CallShapes {
             ))
         };
         let has_axes = |i: usize| op.axis.is_some() && rule.input(i).batch && !rule.input(i).core.is_empty();
-        let rank = (0..inputs.len()).filter(|i| has_axes(*i)).find_map(|i| inputs[i]).map(Tensor::ndim);
+        let along = (0..inputs.len()).filter(|i| has_axes(*i)).find_map(|i| inputs[i]);
+        let rank = along.map(Tensor::ndim);
         let mut axes = rank.map(|rank| AxisLayout::of(op, attrs, rank)).transpose()?.flatten();
         let mut bindings = Bindings::default();
         if axes.is_none() {
@@ -150,7 +151,7 @@ impl CallShapes {
                 check_change(op, inputs, i.into(), shape)?;
             }
         }
-        if let (Some(axes), Some(x)) = (&mut axes, inputs[0])
+        if let (Some(axes), Some(x)) = (&mut axes, along)
             && !axes.are_in_order_of_memory(x)
             && op.ignores_order(attrs, |i| inputs[i].is_some())
         {
