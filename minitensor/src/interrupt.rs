@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use minitensor_kernels::threads;
+
 use crate::error::{Error, Result};
 use crate::scoped::Scoped;
 
@@ -43,11 +45,14 @@ fn reach_kernels() {
 /// An error if a stop was requested, or if another thread of the same loop has stopped. Loops call it at intervals.
 #[inline]
 pub fn check() -> Result<()> {
-    let has_stopped = minitensor_kernels::threads::has_stopped();
-    if IS_DEFERRED.get() && !has_stopped {
+    if threads::has_stopped() {
+        return Err(Error::runtime("interrupted"));
+    }
+    // The thread that has started a loop checks for all of them.
+    if IS_DEFERRED.get() || threads::is_helper() {
         return Ok(());
     }
-    let result = match has_stopped || REQUESTED.load(Ordering::Relaxed) {
+    let result = match REQUESTED.load(Ordering::Relaxed) {
         true => Err(Error::runtime("interrupted")),
         false => POLL.get().map_or(Ok(()), |poll| poll()),
     };

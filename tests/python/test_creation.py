@@ -150,6 +150,7 @@ def test_a_gradient_is_not_lost_where_a_number_is_expected():
     copy = mt.Tensor(x, requires_grad=True)
     assert copy.is_leaf and copy.data_ptr() != x.data_ptr()
     assert mt.full((2,), x.item()).tolist() == [1.0, 1.0]
+    assert mt.linspace(False, True, 3).tolist() == [0.0, 0.5, 1.0]
 
 
 @pytest.mark.parametrize("name", ["half", "short", "int", "long", "float", "double"])

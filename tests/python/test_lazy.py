@@ -481,3 +481,19 @@ def test_random_programs(seed):
         results = run(x, y)
     assert_same(results, expected)
     assert_same([x, y], [randn(4, 4, seed=seed), randn(4, 4, seed=seed + 1)])
+
+
+def test_a_call_that_fails_on_another_thread_fails_alone():
+    n = 1_000_000
+    target = np.zeros(n, "int64")
+    target[n // 2 + 5] = 7777
+    for _ in range(3):
+        with mt.lazy():
+            wrong = mt.cross_entropy(mt.ones(n, 16), mt.asarray(target))
+            other = mt.ones(3) * 5.0
+        with pytest.raises(IndexError, match="op 'cross_entropy': 'target' contains position 7777"):
+            wrong.numpy()
+        assert other.tolist() == [5.0] * 3
+        with mt.lazy():
+            later = mt.ones(4) * 2.0
+        assert later.tolist() == [2.0] * 4

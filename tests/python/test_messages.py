@@ -39,7 +39,7 @@ def test_advice_about_dtypes_works():
 
 
 def test_a_tuple_instead_of_a_tensor_raises_and_shows_the_signature():
-    with pytest.raises(TypeError, match=r"'weight' must be a tensor, got tuple; .* the signature is layer_norm\(x, w"):
+    with pytest.raises(TypeError, match=r"'weight' must be a tensor, got tuple; the signature is layer_norm\(x, w"):
         mt.ops.layer_norm(mt.ones(2, 4), (4,))
 
 

@@ -102,7 +102,7 @@ def test_powers_of_integers_are_integers(dtype):
     if not dtype.startswith("u"):
         base = mt.asarray(np.array([1, -1, 2, -3]).astype(dtype))
         assert (base ** mt.full_like(base, -1)).tolist() == [1, -1, 0, 0]
-        for power in (lambda: base**-1, lambda: base.__ipow__(-2)):
+        for power in (lambda: base**-1, lambda: base.__ipow__(-2), lambda: base ** np.int64(-1)):
             with pytest.raises(
                 ValueError, match=r"is a fraction; convert the base first, as in x.astype\(float\) \*\* -"
             ):

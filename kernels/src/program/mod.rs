@@ -174,7 +174,11 @@ impl Program {
 
     /// Whether no value depends on the places of the elements in their row.
     pub fn ignores_places(&self) -> bool {
-        !self.instructions.iter().any(|i| matches!(i, Instruction::Position | Instruction::Row(..)))
+        !self.instructions.iter().any(|instruction| match instruction {
+            Instruction::Position | Instruction::Row(..) => true,
+            Instruction::Reduce(reduction, _) => reduction.is_running(),
+            _ => false,
+        })
     }
 
     /// The names of the inputs.

@@ -21,6 +21,11 @@ pub fn has_stopped() -> bool {
     false
 }
 
+/// Whether this thread helps with a loop of another thread. The poll of the host knows it.
+pub fn is_helper() -> bool {
+    false
+}
+
 /// Calls `f` with consecutive ranges that together cover `0..n`, on several threads if there is more than one range.
 ///
 /// Each range except the last has at least `grain` indices. A panic in `f` propagates.

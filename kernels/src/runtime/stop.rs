@@ -7,6 +7,8 @@ use std::any::Any;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 
+use super::threads;
+
 /// The reason why a computation ended early: the payload of the unwinding.
 #[derive(Debug)]
 pub enum Stop {
@@ -37,14 +39,15 @@ pub fn set_poll(poll: Poll) {
     let _ = POLL.set(poll);
 }
 
-/// Ends the computation if the [poll](set_poll) requests it, or if the [loop](super::threads::parallel_for) of this thread has stopped.
-/// Loops over many elements call it at least once per few milliseconds of work.
+/// Ends the computation if the [poll](set_poll) requests it, which only the thread that has started a loop asks, or if the
+/// [loop](threads::parallel_for) of this thread has stopped. Loops over many elements call it at least once per few milliseconds of work.
 #[inline]
 pub fn poll() {
-    if super::threads::has_stopped() {
+    if threads::has_stopped() {
         Stop::Elsewhere.raise()
     }
-    if let Some(poll) = POLL.get()
+    if !threads::is_helper()
+        && let Some(poll) = POLL.get()
         && let Err(why) = poll()
     {
         Stop::Because(why).raise()

@@ -96,6 +96,13 @@ fn in_chunks(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
 thread_local! {
     /// The loop whose chunk this thread runs; null if there is none.
     static CURRENT: Cell<*const Work> = const { Cell::new(ptr::null()) };
+    /// Whether this thread helps with a loop of another thread.
+    static IS_HELPER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread helps with a loop that another thread has started. Only that thread polls.
+pub fn is_helper() -> bool {
+    IS_HELPER.get()
 }
 
 /// Whether the loop whose range this thread computes, or a loop around it, has stopped: a range on another thread panicked, or the
@@ -206,8 +213,15 @@ impl Work {
         let one_less = |seats: usize| seats.checked_sub(1);
         if self.seats.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
             let helper = rayon::current_thread_index().unwrap_or(0);
-            self.help(1 + helper % (self.parts.len() - 1), || ());
+            self.help_caller(1 + helper % (self.parts.len() - 1));
         }
+    }
+
+    /// Takes chunks on another thread than that of the caller.
+    fn help_caller(&self, part: usize) {
+        let was_helper = IS_HELPER.replace(true);
+        self.help(part, || ());
+        IS_HELPER.set(was_helper);
     }
 
     /// Takes chunks on the thread of the caller, and polls between them.
@@ -267,7 +281,7 @@ fn run_on(team: Team, helpers: usize, chunks: usize, chunk: &(dyn Fn(usize) + Sy
         if std::thread::current().id() == work.caller.id() {
             work.lead();
         } else {
-            work.help(k, || ());
+            work.help_caller(k);
         }
     });
     if has_threads {

@@ -102,8 +102,12 @@ fn is_square(x: &PyTensor, exponent: &Bound<'_, PyAny>) -> Result<bool> {
 /// An error if an integer exponent of integers is negative, as in NumPy and PyTorch: the power would be a fraction.
 fn no_fraction(x: &PyTensor, exponent: &Bound<'_, PyAny>) -> Result<()> {
     let dtype = x.core()?.dtype();
-    match exponent.cast::<PyInt>() {
-        Ok(n) if !dtype.is_differentiable() && n.lt(0)? => Err(Error::value(format!(
+    if dtype.is_differentiable() || exponent.is_instance_of::<PyFloat>() || exponent.is_instance_of::<PyTensor>() {
+        return Ok(());
+    }
+    // Also an integer of NumPy.
+    match exponent.call_method0("__index__") {
+        Ok(n) if n.lt(0)? => Err(Error::value(format!(
             "a power of {dtype} with the exponent {n} is a fraction; convert the base first, as in x.astype(float) ** {n}"
         ))
         .into()),

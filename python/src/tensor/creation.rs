@@ -273,7 +273,10 @@ fn linspace(
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
     let num = size("linspace", "num", &num)?;
     let limit = |value: &Bound<'_, PyAny>, what: &str| -> Result<f64> {
-        let number = number_of(value, what)?;
+        let number = match number_of(value, what)? {
+            Number::Real(Const::Bool(v)) => Number::Real(Const::Int(v.into())),
+            number => number,
+        };
         Ok(real(number).ok_or_else(|| Error::type_(format!("linspace: {what} must be a real number, got {number}")))?)
     };
     let (start, stop) = (limit(start, "start")?, limit(stop, "stop")?);
