@@ -126,7 +126,7 @@ def test_equal_calls_have_equal_names(a):
         (
             lambda x: mt.map_blocks("softmax", x, axis=3),
             ValueError,
-            "op 'softmax': axis 3 is out of bounds for 3 dimensions",
+            "op 'softmax': axis 3 is out of bounds for array of dimension 3",
         ),
         (lambda x: mt.map_blocks("sum", x, axis=(1, 1)), ValueError, "contains an axis twice"),
         (lambda x: mt.map_blocks("layer_norm", x, np.ones(3)), ValueError, "expected size 4 for dimension n, got 3"),
