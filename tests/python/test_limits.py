@@ -74,7 +74,7 @@ def test_too_large_a_call_raises_memory_error(call):
     assert done.stdout.startswith("refused") and done.stdout.endswith("3.0\n"), done.stdout
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory in the unit of Linux")
 @pytest.mark.parametrize("op", ["sum", "max", "std", "var", "logsumexp"])
 def test_a_reduction_over_all_axes_does_not_copy_what_it_reads_in_the_order_of_memory(op):
     code = f"""

@@ -93,8 +93,8 @@ clones! {
     pub <[T]> fn means(width: usize, windows: &[(Range<usize>, T)], x: &[T], out: &mut [T])
     where [T: Machine + Float] {
         assert!(out.len() == windows.len() * width);
+        let mut pace = Pace::default();
         if width == 1 {
-            let mut pace = Pace::default();
             for (out, (bounds, count)) in out.iter_mut().zip(windows) {
                 pace.step(bounds.len());
                 let seen = &x[bounds.clone()];
@@ -107,7 +107,6 @@ clones! {
             }
             return;
         }
-        let mut pace = Pace::default();
         for (out, (bounds, count)) in out.chunks_exact_mut(width.max(1)).zip(windows) {
             pace.step(width * bounds.len());
             out.fill(T::zero());

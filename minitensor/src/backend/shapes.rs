@@ -152,10 +152,11 @@ impl CallShapes {
             }
         }
         // An input without the chosen axes has its elements in the order of the axes as they are.
-        let is_along =
-            |i: usize, axes: &AxisLayout| has_axes(i) && inputs[i].is_none_or(|t| axes.core(t.shape()) == frame_core);
-        let moves =
-            |i: usize, axes: &AxisLayout| inputs[i].is_none() || rule.input(i).core.is_empty() || is_along(i, axes);
+        let moves = |i: usize, axes: &AxisLayout| match inputs[i] {
+            Some(t) if has_axes(i) => axes.core(t.shape()) == frame_core,
+            Some(_) => rule.input(i).core.is_empty(),
+            None => true,
+        };
         if let (Some(axes), Some(x)) = (&mut axes, along)
             && !axes.are_in_order_of_memory(x)
             && (0..inputs.len()).all(|i| moves(i, axes))
