@@ -10,6 +10,8 @@ mod direct;
 mod gradient;
 mod im2col;
 mod image;
+mod line;
+mod placement;
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +24,8 @@ use crate::runtime::register::Tiled;
 use crate::runtime::stop::Pace;
 use crate::runtime::threads::parallel_for;
 use crate::window::Windows;
-use correlation::{Placement, Target, correlate};
-use image::Axis;
+use correlation::{Part, Target, correlate};
+use image::{Axis, all_taps};
 
 /// The minimum number of multiplications per thread.
 const GRAIN: usize = 1 << 20;
@@ -46,16 +48,22 @@ pub struct Channels {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// Runs `f` for every task, on several threads if each task has enough work. Each call gets uninitialized memory for
-/// `memory` elements.
-fn share<T>(tasks: usize, work: usize, memory: usize, f: impl Fn(usize, *mut T) + Sync) -> Result<(), OutOfMemory> {
+/// Runs `f` for every task, on several threads if each task has enough work. Each call gets memory for `memory` elements. If the
+/// last argument is false, they are those that the previous task on this thread left.
+fn share<T>(
+    tasks: usize,
+    work: usize,
+    memory: usize,
+    f: impl Fn(usize, *mut T, bool) + Sync,
+) -> Result<(), OutOfMemory> {
     let failed = AtomicBool::new(false);
     parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
         let mut pace = Pace::default();
         let run = |memory| {
+            let first = range.start;
             range.for_each(|task| {
                 pace.step(work);
-                f(task, memory)
+                f(task, memory, task == first)
             })
         };
         if !try_with_memory(&IMAGES, memory, run) {
@@ -149,8 +157,9 @@ pub fn forward<T: Float + Machine>(
     }
     let (bias, has_bias, depth) = (bias.unwrap_or_default(), bias.is_some(), channels.inputs * windows.taps());
     by_float!(T, |x, weight, bias; out| {
-        let target = Target::Memory { start: Shared(out.as_mut_ptr()), volume: count, placement: None };
-        correlate(&reads_of(windows), channels, x, matrix(weight, depth), has_bias.then_some(bias), &target)
+        let size = windows.axes().each_ref().map(|a| a.count);
+        let target = Target::Memory { start: Shared(out.as_mut_ptr()), size, step: [1; 3] };
+        sum_taps(windows, channels, x, matrix(weight, depth), has_bias.then_some(bias), &target)
     })
 }
 
@@ -174,9 +183,23 @@ pub fn forward_in_parts<T: Float + Machine>(
     by_float!(T, |x, weight, bias;| {
         // SAFETY: T is the type of the slices.
         let target = Target::Visit(unsafe { visit_as(visit) });
-        let bias = has_bias.then_some(bias);
-        correlate(&reads_of(windows), channels, x, matrix(weight, depth), bias, &target).map(|()| true)
+        sum_taps(windows, channels, x, matrix(weight, depth), has_bias.then_some(bias), &target).map(|()| true)
     })
+}
+
+/// The sums of all taps, to a target.
+fn sum_taps<T: Tiled>(
+    windows: &Windows,
+    channels: Channels,
+    x: &[T],
+    weight: View<T>,
+    bias: Option<&[T]>,
+    target: &Target<'_, T>,
+) -> Result<(), OutOfMemory> {
+    let axes = reads_of(windows);
+    let taps = all_taps(&axes);
+    let part = Part { taps: taps.each_ref().map(|taps| &taps[..]), weight, first: [0; 3] };
+    correlate(&axes, channels, x, &[part], bias, target)
 }
 
 /// Whether a result has terms.
@@ -211,43 +234,31 @@ pub fn input<T: Float + Machine>(
     by_float!(T, |y, weight; out| input_by_products(windows, channels, y, weight, out))
 }
 
-/// The elements of an axis in the same phase of the windows. The windows that read them are themselves windows with a
-/// stride of 1.
+/// The elements of an axis in the same phase of the windows.
 struct Phase {
     /// The first element.
     first: usize,
-    /// The first tap that reads them, the number of these taps, and the distance between them.
-    taps: (usize, usize, usize),
-    /// For each of these taps, the window in which it reads the first element.
-    reads: Axis,
+    /// The taps that read them.
+    taps: Vec<usize>,
 }
 
-/// The phases of one axis that taps read.
-fn phases(axis: &crate::window::Axis) -> Vec<Phase> {
+/// The phases of one axis that taps read, in the order of their first elements, and what the taps read in the windows: the
+/// windows that read consecutive elements of a phase are themselves consecutive.
+fn phases(axis: &crate::window::Axis) -> (Vec<Phase>, Axis) {
     let (stride, mut phases) = (axis.stride as i64, Vec::<Phase>::new());
+    let mut reads = Axis { size: axis.count, count: axis.size.div_ceil(axis.stride), stride: 1, shifts: Vec::new() };
     for tap in 0..axis.taps {
         let shift = (tap * axis.dilation) as i64 - axis.padding;
         let first = shift.rem_euclid(stride) as usize;
-        if first >= axis.size {
-            continue;
-        }
-        let window = (first as i64 - shift) / stride;
-        match phases.iter_mut().find(|phase| phase.first == first) {
-            Some(phase) => {
-                if phase.taps.1 == 1 {
-                    phase.taps.2 = tap - phase.taps.0;
-                }
-                phase.taps.1 += 1;
-                phase.reads.shifts.push(window);
-            }
-            None => {
-                let count = (axis.size - first).div_ceil(axis.stride);
-                let reads = Axis { size: axis.count, count, stride: 1, shifts: vec![window] };
-                phases.push(Phase { first, taps: (tap, 1, 1), reads });
+        reads.shifts.push((first as i64 - shift) / stride);
+        if first < axis.size {
+            match phases.binary_search_by_key(&first, |phase| phase.first) {
+                Ok(phase) => phases[phase].taps.push(tap),
+                Err(place) => phases.insert(place, Phase { first, taps: vec![tap] }),
             }
         }
     }
-    phases
+    (phases, reads)
 }
 
 fn input_by_products<T: Tiled>(
@@ -259,43 +270,48 @@ fn input_by_products<T: Tiled>(
 ) -> Result<(), OutOfMemory> {
     let Channels { groups, inputs, outputs, .. } = channels;
     let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
-    let (axes, taps, volume) = (windows.axes(), windows.taps(), windows.volume());
-    let [outer, middle, inner] = [0, 1, 2].map(|i| phases(&axes[i]));
-    let reached = |phases: &[Phase]| phases.iter().map(|phase| phase.reads.count).sum::<usize>();
-    if reached(&outer) * reached(&middle) * reached(&inner) < volume {
+    let (axes, taps) = (windows.axes(), windows.taps());
+    let size = axes.each_ref().map(|a| a.size);
+    let [(outer, reads_0), (middle, reads_1), (inner, reads_2)] = axes.each_ref().map(phases);
+    let reached = |phases: &[Phase], axis: usize| {
+        phases.iter().map(|phase| (size[axis] - phase.first).div_ceil(axes[axis].stride)).sum::<usize>()
+    };
+    if reached(&outer, 0) * reached(&middle, 1) * reached(&inner, 2) < windows.volume() {
         out.fill(T::zero());
     }
-    let start = Shared(out.as_mut_ptr());
+    let mut phases = Vec::new();
     for p0 in &outer {
         for p1 in &middle {
-            for p2 in &inner {
-                let parts = [p0, p1, p2];
-                let counts = parts.map(|p| p.taps.1);
-                // Copy `[outputs, inputs, taps]` of every group to `[inputs, outputs, the taps that read this phase]`.
-                let depth = outputs * counts.iter().product::<usize>();
-                let mut own = zeros(groups * inputs * depth)?;
-                let strides = [axes[1].taps * axes[2].taps, axes[2].taps, 1];
-                let first: usize = (0..3).map(|i| parts[i].taps.0 * strides[i]).sum();
-                let apart = |i: usize| (parts[i].taps.2 * strides[i]) as isize;
-                let shape = [groups, inputs, outputs, counts[0], counts[1], counts[2]];
-                let from = [(outputs * inputs * taps) as isize, taps as isize, (inputs * taps) as isize];
-                let from = [from[0], from[1], from[2], apart(0), apart(1), apart(2)];
-                let mut to = [1; 6];
-                (0..5).rev().for_each(|i| to[i] = to[i + 1] * shape[i + 1] as isize);
-                // SAFETY: all indices are within `weight` and `own`.
-                unsafe { copy(&shape, weight[first..].as_ptr(), &from, own.as_mut_ptr(), &to) };
-                let placement = Placement {
-                    first: parts.map(|p| p.first),
-                    step: [0, 1, 2].map(|i| axes[i].stride),
-                    size: [0, 1, 2].map(|i| axes[i].size),
-                };
-                let placement = (!placement.is_whole(&parts.map(|p| p.reads.count))).then_some(placement);
-                let target = Target::Memory { start, volume, placement };
-                correlate(&parts.map(|p| p.reads.clone()), turned, y, matrix(&own, depth), None, &target)?;
-            }
+            phases.extend(inner.iter().map(|p2| [p0, p1, p2]));
         }
     }
-    Ok(())
+    if phases.is_empty() {
+        return Ok(());
+    }
+    let mut weights = Vec::new();
+    for phase in &phases {
+        // Copy `[outputs, inputs, taps]` of every group to `[inputs, outputs, the taps that read this phase]`.
+        let counts = phase.map(|phase| phase.taps.len());
+        let strides = [axes[1].taps * axes[2].taps, axes[2].taps, 1];
+        let first: usize = (0..3).map(|i| phase[i].taps[0] * strides[i]).sum();
+        let apart = |i: usize| phase[i].taps.get(1).map_or(0, |tap| (tap - phase[i].taps[0]) * strides[i]) as isize;
+        let shape = [groups, inputs, outputs, counts[0], counts[1], counts[2]];
+        let from = [(outputs * inputs * taps) as isize, taps as isize, (inputs * taps) as isize];
+        let from = [from[0], from[1], from[2], apart(0), apart(1), apart(2)];
+        let mut to = [1; 6];
+        (0..5).rev().for_each(|i| to[i] = to[i + 1] * shape[i + 1] as isize);
+        let mut own = zeros(shape.iter().product())?;
+        // SAFETY: all indices are within `weight` and `own`. The taps of a phase are at equal distances.
+        unsafe { copy(&shape, weight[first..].as_ptr(), &from, own.as_mut_ptr(), &to) };
+        weights.push(own);
+    }
+    let parts = phases.iter().zip(&weights).map(|(phase, weight)| Part {
+        taps: phase.map(|phase| &phase.taps[..]),
+        weight: matrix(weight, weight.len() / (groups * inputs)),
+        first: phase.map(|phase| phase.first),
+    });
+    let target = Target::Memory { start: Shared(out.as_mut_ptr()), size, step: axes.each_ref().map(|a| a.stride) };
+    correlate(&[reads_0, reads_1, reads_2], turned, y, &parts.collect::<Vec<_>>(), None, &target)
 }
 
 /// The gradient of `weight`: `out[o, c, t] = Σ x[n, c, place(i, t)] · y[n, o, i]`.

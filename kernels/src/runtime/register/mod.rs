@@ -73,6 +73,30 @@ pub(crate) trait Register: Copy {
         unsafe { self.store(lanes.as_mut_ptr()) };
         lanes[..Self::LANES].iter().fold(Self::Element::default(), |sum, x| sum + *x)
     }
+    /// The lanes of even index of `self`, then those of `other`.
+    #[inline(always)]
+    unsafe fn evens(self, other: Self) -> Self {
+        let (mut lanes, mut evens) = ([Self::Element::default(); 32], [Self::Element::default(); 16]);
+        // SAFETY: no register has more than 16 lanes.
+        unsafe {
+            self.store(lanes.as_mut_ptr());
+            other.store(lanes.as_mut_ptr().add(Self::LANES));
+            (0..Self::LANES).for_each(|i| evens[i] = lanes[2 * i]);
+            Self::load(evens.as_ptr())
+        }
+    }
+    /// The lanes of `self` and `other` in turn, in two registers.
+    #[inline(always)]
+    unsafe fn zip(self, other: Self) -> (Self, Self) {
+        let (mut lanes, mut zipped) = ([[Self::Element::default(); 16]; 2], [Self::Element::default(); 32]);
+        // SAFETY: no register has more than 16 lanes.
+        unsafe {
+            self.store(lanes[0].as_mut_ptr());
+            other.store(lanes[1].as_mut_ptr());
+            (0..2 * Self::LANES).for_each(|i| zipped[i] = lanes[i % 2][i / 2]);
+            (Self::load(zipped.as_ptr()), Self::load(zipped.as_ptr().add(Self::LANES)))
+        }
+    }
     /// Transposes a square with as many rows as lanes: the rows are `from_step` apart, the columns are written
     /// `to_step` apart.
     unsafe fn transpose(from: *const Self::Element, from_step: isize, to: *mut Self::Element, to_step: usize);

@@ -5,10 +5,10 @@ use std::ptr;
 use super::direct::Direct;
 use super::im2col::Im2col;
 use super::image::{Axis, ImageLayout};
+use super::placement::Placement;
 use super::{Channels, OutOfMemory, PARTS, Shared, share};
 use crate::linalg::gemm::tiled::Product;
 use crate::linalg::gemm::{View, Visit};
-use crate::memory::copy::copy_row;
 use crate::runtime::register::{Tiled, in_registers};
 
 /// The size in bytes of images that fit the L2 cache together with weights and a packed panel.
@@ -57,50 +57,45 @@ impl Band {
     }
 }
 
-/// The positions in a volume to which the results of windows are written.
-pub(super) struct Placement {
-    /// The element of the first window, along each axis.
+/// Sums of some taps for every window.
+pub(super) struct Part<'a, T> {
+    /// The indices of the taps along each axis.
+    pub taps: [&'a [usize]; 3],
+    /// A row for each output of each group, and a column for each input and tap.
+    pub weight: View<T>,
+    /// The element that gets the results of the first window, along each axis.
     pub first: [usize; 3],
-    /// The distance from the element of a window to that of the next one.
-    pub step: [usize; 3],
-    /// The size of the volume.
-    pub size: [usize; 3],
 }
 
-impl Placement {
-    /// True if the results of this number of windows are the whole volume.
-    pub fn is_whole(&self, counts: &[usize; 3]) -> bool {
-        (0..3).all(|i| self.first[i] == 0 && self.step[i] == 1 && self.size[i] == counts[i])
-    }
-
-    /// The element of a window.
-    fn at(&self, window: [usize; 3]) -> usize {
-        let at = |i: usize| self.first[i] + window[i] * self.step[i];
-        (at(0) * self.size[1] + at(1)) * self.size[2] + at(2)
+impl<T> Part<'_, T> {
+    /// The number of columns of the weight.
+    fn depth(&self, inputs: usize) -> usize {
+        inputs * self.taps.iter().map(|taps| taps.len()).product::<usize>()
     }
 }
 
 /// The destination of results.
 pub(super) enum Target<'a, T> {
-    /// Memory.
+    /// Memory: a volume for each output of each sample.
     Memory {
         start: Shared<T>,
-        /// The number of elements in a channel.
-        volume: usize,
-        /// `None` if the results of windows are contiguous.
-        placement: Option<Placement>,
+        /// The size of a volume.
+        size: [usize; 3],
+        /// The distance from the element of a window to that of the next one, along each axis.
+        step: [usize; 3],
     },
     /// A function of each part of a matrix, which has a row for each output of each sample, and a column for each window.
+    /// There is one [`Part`].
     Visit(Visit<'a, T>),
 }
 
-/// `Σ x[n, c, read by tap t of window i] · weight[o, (c, t)]`, plus `bias[o]`, for every sample `n`, output `o` and window `i`.
-/// `weight` has a row for each output of each group.
+/// For each of `parts`: `Σ x[n, c, read by tap t of window i] · weight[o, (c, t)]`, plus `bias[o]`, for every sample `n`,
+/// output `o` and window `i`.
 pub(super) fn correlate<T: Tiled>(
     axes: &[Axis; 3],
     channels: Channels,
     x: &[T],
-    weight: View<T>,
+    parts: &[Part<'_, T>],
     bias: Option<&[T]>,
     target: &Target<'_, T>,
 ) -> Result<(), OutOfMemory> {
@@ -109,7 +104,6 @@ pub(super) fn correlate<T: Tiled>(
     let mut bands = bands_for(0)?;
     let (count, volume): (usize, usize) =
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
-    let depth = inputs * axes.iter().map(|a| a.shifts.len()).product::<usize>();
     // The method determines the bits of sums, so it is that of results in memory.
     let method = Method::of::<T>(&bands[0].layout, outputs);
     if let Target::Visit(_) = target {
@@ -121,62 +115,72 @@ pub(super) fn correlate<T: Tiled>(
     let tasks = samples.div_ceil(together) * groups * bands.len();
     let blocks = if is_short { TASKS.div_ceil(tasks.max(1)).min(outputs / ROWS).max(1) } else { 1 };
     let images = Band::memory(&bands, inputs)?;
-    let tables = bands.iter().map(|band| if method.is_direct() { band.layout.table(inputs) } else { Some(Vec::new()) });
-    let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
+    let channels_of_table = if method.is_direct() { inputs } else { 1 };
+    let tables = |band: &Band| parts.iter().map(|part| band.layout.table(part.taps, channels_of_table)).collect();
+    let tables = bands.iter().map(tables).collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
+    let is_apart = match target {
+        Target::Memory { size, step, .. } => {
+            parts.len() > 1 || parts[0].first != [0; 3] || *step != [1; 3] || *size != axes.each_ref().map(|a| a.count)
+        }
+        Target::Visit(_) => true,
+    };
+    let has_own = is_apart || method == Method::Flat || together > 1;
     let this = Correlation {
-        axes,
         channels,
         x,
-        weight,
+        parts,
         bias,
         target,
+        counts: axes.each_ref().map(|a| a.count),
         bands,
         tables,
         method,
+        has_own,
         together,
         blocks,
         images,
-        depth,
         volume,
     };
     let columns = this.bands.iter().map(|band| this.columns(&band.layout)).max().unwrap_or(0);
-    let own = if this.has_own() { outputs.div_ceil(blocks).checked_mul(columns * together) } else { Some(0) };
+    let rows = outputs.div_ceil(blocks) * this.rows_of_parts().map(<[_]>::len).max().unwrap_or(0);
+    let own = if has_own { rows.checked_mul(columns * together) } else { Some(0) };
     let memory = images.checked_mul(together).zip(own).and_then(|(images, own)| images.checked_add(own));
     let (tasks, memory) = (tasks * blocks, memory.ok_or(OutOfMemory)?);
+    let depth: usize = parts.iter().map(|part| part.depth(inputs)).sum();
     let work = (outputs / blocks).saturating_mul(depth).saturating_mul(columns * together);
     // SAFETY: `run` gets the number of an existing task and the memory that it needs.
-    share(tasks, work, memory, |task, memory| unsafe { this.run(task, memory) })
+    share(tasks, work, memory, |task, memory, is_new| unsafe { this.run(task, memory, is_new) })
 }
 
 /// A correlation that is split into tasks.
 struct Correlation<'a, T> {
-    axes: &'a [Axis; 3],
     channels: Channels,
     x: &'a [T],
-    weight: View<T>,
+    parts: &'a [Part<'a, T>],
     bias: Option<&'a [T]>,
     target: &'a Target<'a, T>,
+    /// The number of windows along each axis.
+    counts: [usize; 3],
     bands: Vec<Band>,
-    /// For each band that is read in place, the offsets of its rows.
-    tables: Vec<Vec<usize>>,
+    /// For each band and part, the offsets of the taps: of those of every input if the images are read in place.
+    tables: Vec<Vec<Vec<usize>>>,
     method: Method,
+    /// True if results are computed in the task's own memory and then copied to their destination.
+    has_own: bool,
     /// The number of samples per task.
     together: usize,
     /// The number of parts of the outputs.
     blocks: usize,
     /// The number of elements in the images of a sample.
     images: usize,
-    /// The number of inputs times taps.
-    depth: usize,
     /// The number of elements in a channel of `x`.
     volume: usize,
 }
 
 impl<T: Tiled> Correlation<'_, T> {
-    /// True if results are computed in the task's own memory and then copied to their destination.
-    fn has_own(&self) -> bool {
-        let is_apart = !matches!(self.target, Target::Memory { placement: None, .. });
-        is_apart || self.method == Method::Flat || self.together > 1
+    /// The parts in groups whose results are side by side along the innermost axis.
+    fn rows_of_parts(&self) -> impl Iterator<Item = &[Part<'_, T>]> {
+        self.parts.chunk_by(|a, b| a.first[..2] == b.first[..2] && a.first[2] + 1 == b.first[2])
     }
 
     /// The number of columns that are computed for a sample.
@@ -188,74 +192,98 @@ impl<T: Tiled> Correlation<'_, T> {
     }
 
     /// # Safety
-    /// The task exists, and there is memory for its images and own results.
-    unsafe fn run(&self, task: usize, memory: *mut T) {
+    /// The task exists, and there is memory for its images and own results. Unless `is_new`, it was used for another task.
+    unsafe fn run(&self, task: usize, memory: *mut T, is_new: bool) {
         let Channels { samples, groups, inputs, outputs } = self.channels;
         let (rest, block) = (task / self.blocks, task % self.blocks);
         let (rest, number) = (rest / self.bands.len(), rest % self.bands.len());
         let (first_sample, group) = (rest / groups * self.together, rest % groups);
-        let (Band { layout, first }, is_own) = (&self.bands[number], self.has_own());
+        let Band { layout, first } = &self.bands[number];
         let (columns, together) = (self.columns(layout), self.together.min(samples - first_sample));
         let rows = block * outputs / self.blocks..(block + 1) * outputs / self.blocks;
         if columns == 0 {
             return;
         }
         let output = |sample: usize| ((first_sample + sample) * groups + group) * outputs + rows.start;
-        let c = match self.target {
-            Target::Memory { start, volume, .. } if !is_own => {
-                View { start: start.at(output(0) * volume + first), rows: *volume as isize, columns: 1 }
-            }
-            _ => View {
-                start: memory.wrapping_add(self.images * together),
-                rows: (columns * together) as isize,
-                columns: 1,
-            },
-        };
-        if let Some(bias) = self.bias {
-            for (o, bias) in bias[group * outputs..][rows.clone()].iter().enumerate() {
-                // SAFETY: only this task writes these results.
-                unsafe { (0..columns * together).for_each(|i| c.at(o, i).write(*bias)) };
-            }
-        }
         let of_sample = |sample: usize| {
             &self.x[((first_sample + sample) * groups + group) * inputs * self.volume..][..inputs * self.volume]
         };
-        let (size, add) = ((rows.len(), columns * together, self.depth), self.bias.is_some());
-        let (a, images) = (self.weight.part(group * outputs + rows.start, 0), memory.cast_const());
-        // SAFETY: `a`, `b` and `c` have these sizes, and only this task writes `c`. There is memory for the images.
-        unsafe {
-            if self.method != Method::Identity {
-                (0..together).for_each(|sample| layout.write(of_sample(sample), memory.add(sample * self.images)));
-            }
-            match self.method {
-                Method::Identity => {
-                    let x = &of_sample(0)[*first..];
-                    let b = View { start: x.as_ptr().cast_mut(), rows: self.volume as isize, columns: 1 };
-                    in_registers(Product { size, a, b, c, add, alone: true });
-                }
-                Method::Packed => {
-                    let b = Im2col { layout, images, apart: self.images, first: 0 };
-                    in_registers(Product { size, a, b, c, add, alone: true });
-                }
-                Method::Lines | Method::Flat => {
-                    let (table, flat) = (&self.tables[number], self.method == Method::Flat);
-                    in_registers(Direct { layout, table, images, weight: a, rows: rows.len(), c, add, flat });
-                }
-            }
-        }
-        for sample in 0..if is_own { together } else { 0 } {
-            let (c, band) = (c.part(0, sample * columns), &self.bands[number]);
-            // SAFETY: only this task has these results, and writes them to their destination.
+        if self.method != Method::Identity {
+            // SAFETY: there is memory for the images.
             unsafe {
-                match self.target {
-                    Target::Memory { start, volume, placement } => {
-                        let to = start.at(output(sample) * volume);
-                        self.place(c, rows.len(), band, to, *volume, placement.as_ref());
+                for sample in 0..together {
+                    let images = memory.add(sample * self.images);
+                    if is_new || self.bands.len() > 1 {
+                        layout.clear(inputs, images);
                     }
-                    Target::Visit(visit) => self.visit(c, output(sample), rows.len(), band, visit),
+                    layout.write(of_sample(sample), images);
                 }
             }
         }
+        let (images, add) = (memory.cast_const(), self.bias.is_some());
+        let mut tables = self.tables[number].iter();
+        for parts in self.rows_of_parts() {
+            let c = match self.target {
+                Target::Memory { start, size, .. } if !self.has_own => {
+                    let volume: usize = size.iter().product();
+                    View { start: start.at(output(0) * volume + first), rows: volume as isize, columns: 1 }
+                }
+                _ => View {
+                    start: memory.wrapping_add(self.images * together),
+                    rows: (columns * together) as isize,
+                    columns: 1,
+                },
+            };
+            for (number, (part, taps)) in parts.iter().zip(&mut tables).enumerate() {
+                let c = c.part(number * rows.len(), 0);
+                if let Some(bias) = self.bias {
+                    for (o, bias) in bias[group * outputs..][rows.clone()].iter().enumerate() {
+                        // SAFETY: only this task writes these results.
+                        unsafe { (0..columns * together).for_each(|i| c.at(o, i).write(*bias)) };
+                    }
+                }
+                let size = (rows.len(), columns * together, part.depth(inputs));
+                let a = part.weight.part(group * outputs + rows.start, 0);
+                // SAFETY: `a`, `b` and `c` have these sizes, and only this task writes `c`.
+                unsafe {
+                    match self.method {
+                        Method::Identity => {
+                            let x = &of_sample(0)[*first..];
+                            let b = View { start: x.as_ptr().cast_mut(), rows: self.volume as isize, columns: 1 };
+                            in_registers(Product { size, a, b, c, add, alone: true });
+                        }
+                        Method::Packed => {
+                            let b = Im2col { layout, taps, images, apart: self.images, first: 0 };
+                            in_registers(Product { size, a, b, c, add, alone: true });
+                        }
+                        Method::Lines | Method::Flat => {
+                            let (table, flat) = (taps, self.method == Method::Flat);
+                            in_registers(Direct { layout, table, images, weight: a, rows: rows.len(), c, add, flat });
+                        }
+                    }
+                }
+            }
+            for sample in 0..if self.has_own { together } else { 0 } {
+                let (c, band) = (c.part(0, sample * columns), &self.bands[number]);
+                // SAFETY: only this task has these results, and writes them to their destination.
+                unsafe {
+                    match self.target {
+                        Target::Memory { start, size, step } => {
+                            let to = start.at(output(sample) * size.iter().product::<usize>());
+                            let (size, step, rows) = (*size, *step, rows.len());
+                            let (counts, pitch) = (self.counts, self.pitch(layout));
+                            in_registers(Placement { counts, band, pitch, parts, c, rows, to, size, step });
+                        }
+                        Target::Visit(visit) => self.visit(c, output(sample), rows.len(), band, visit),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The distance between the first windows of lines in computed results.
+    fn pitch(&self, layout: &ImageLayout) -> usize {
+        if self.method == Method::Flat { layout.pitch() } else { layout.counts()[2] }
     }
 
     /// Passes on results.
@@ -263,8 +291,7 @@ impl<T: Tiled> Correlation<'_, T> {
     /// # Safety
     /// `c` has `rows` rows, which only this task uses. The first one has the number `row`.
     unsafe fn visit(&self, c: View<T>, row: usize, rows: usize, band: &Band, visit: Visit<'_, T>) {
-        let (count, run) = (band.layout.count(), band.layout.counts()[2]);
-        let pitch = if self.method == Method::Flat { band.layout.pitch() } else { run };
+        let (count, run, pitch) = (band.layout.count(), band.layout.counts()[2], self.pitch(&band.layout));
         // Closes the gaps between lines of windows.
         for (o, line) in (0..rows).flat_map(|o| (1..count / run).map(move |line| (o, line))).filter(|_| pitch > run) {
             // SAFETY: by contract, and a line moves towards the start of its row.
@@ -272,36 +299,6 @@ impl<T: Tiled> Correlation<'_, T> {
         }
         // SAFETY: by contract.
         visit([row, band.first], unsafe { c.read(rows, count) });
-    }
-
-    /// Copies results to their destination.
-    ///
-    /// # Safety
-    /// `c` has `rows` rows, and no other task uses their destinations, in channels of `volume` elements that begin at `to`.
-    unsafe fn place(
-        &self,
-        c: View<T>,
-        rows: usize,
-        band: &Band,
-        to: *mut T,
-        volume: usize,
-        placement: Option<&Placement>,
-    ) {
-        let ([_, middle, inner], run) = (self.axes.each_ref().map(|a| a.count), band.layout.counts()[2]);
-        let pitch = if self.method == Method::Flat { band.layout.pitch() } else { run };
-        for (o, line) in (0..rows).flat_map(|o| (0..band.layout.count() / run).map(move |line| (o, line))) {
-            let window = band.first + line * run;
-            let (place, step) = match placement {
-                None => (window, 1),
-                Some(placement) => {
-                    let window = [window / inner / middle, window / inner % middle, window % inner];
-                    (placement.at(window), placement.step[2])
-                }
-            };
-            let to = to.wrapping_add(o * volume + place);
-            // SAFETY: the caller's contract.
-            unsafe { copy_row(c.at(o, line * pitch).cast_const(), 1, to, step as isize, run) };
-        }
     }
 }
 

@@ -6,8 +6,8 @@ use crate::linalg::gemm::tiled::{Sums, Table, Tile, by_rows, tiles_of, unrolled}
 use crate::runtime::register::{Job, Register, Task, Tiled};
 use crate::runtime::stop::Pace;
 
-/// The number of tiles of a row after which a thread may poll.
-const PART: usize = 64;
+/// The number of registers of a row after which a thread may poll.
+const PART: usize = 128;
 
 /// `c = weight · what windows read`, or `c += …`.
 pub(super) struct Direct<'a, T> {
@@ -59,26 +59,32 @@ impl<R: Register, I: Iterator<Item = (usize, usize, usize)>, const ROWS: usize> 
     #[inline(always)]
     unsafe fn run(self) {
         let Direct { table, images, weight, c, add, .. } = *self.of;
-        let (a, c, width) = (weight.part(self.row, 0), c.part(self.row, 0), R::WIDTH * R::LANES);
+        let (a, c) = (weight.part(self.row, 0), c.part(self.row, 0));
         let mut pace = Pace::default();
         let parts = self.runs.flat_map(|(at, read, n)| {
-            let most = PART * width;
+            let most = PART * R::LANES;
             (0..n).step_by(most).map(move |i| (at + i, read + i, most.min(n - i)))
         });
         for (at, read, n) in parts {
             pace.step(n * table.len());
-            for i in (0..n).step_by(width) {
+            let mut i = 0;
+            while i < n {
                 let b = Table { start: images.wrapping_add(read + i), rows: table };
-                let columns = width.min(n - i);
-                let tile = Tile { a, b, c: c.part(0, at + i), rows: ROWS, columns, depth: table.len(), add };
+                let tile = |width: usize| {
+                    let columns = (width * R::LANES).min(n - i);
+                    Tile { a, b, c: c.part(0, at + i), rows: ROWS, columns, depth: table.len(), add }
+                };
+                // The more registers a tile has, the less often it loads the weights.
                 // SAFETY: the caller's contract; there are readable elements after the images.
-                unsafe {
-                    if columns > R::LANES {
-                        Sums::<R, _, ROWS, 2>(&tile).run();
-                    } else {
-                        Sums::<R, _, ROWS, 1>(&tile).run();
+                let width = unsafe {
+                    match (n - i).div_ceil(R::LANES) {
+                        1 => (Sums::<R, _, ROWS, 1>(&tile(1)).run(), 1).1,
+                        4..8 if ROWS <= 2 => (Sums::<R, _, ROWS, 4>(&tile(4)).run(), 4).1,
+                        8.. if ROWS == 1 => (Sums::<R, _, ROWS, 8>(&tile(8)).run(), 8).1,
+                        _ => (Sums::<R, _, ROWS, 2>(&tile(2)).run(), 2).1,
                     }
-                }
+                };
+                i += width * R::LANES;
             }
         }
     }

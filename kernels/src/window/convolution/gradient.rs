@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::correlation::Band;
 use super::direct::Dots;
 use super::im2col::Pack;
-use super::image::Axis;
+use super::image::{Axis, all_taps};
 use super::{Channels, OutOfMemory, PARTS, Shared, matrix, share, zeros};
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Right, Tile, tiles_of};
@@ -47,33 +47,58 @@ pub(super) fn of_weight<T: Tiled>(
     // The rows of a tile, the panels of all outputs, and a spare panel.
     let packed = DEPTH * (outputs + 128);
     let images = Band::memory(&bands, most)?;
-    let tables = bands.iter().map(|band| if outputs <= FEW_DOTS { band.layout.table(most) } else { Some(Vec::new()) });
+    let all_taps = all_taps(axes);
+    let channels_of_table = if outputs <= FEW_DOTS { most } else { 1 };
+    let tables =
+        bands.iter().map(|band| band.layout.table(all_taps.each_ref().map(|taps| &taps[..]), channels_of_table));
     let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
     let work = outputs.saturating_mul(most * taps).saturating_mul(samples * count / pieces);
-    share(groups * pieces * blocks, work, images.checked_add(packed).ok_or(OutOfMemory)?, |task, memory: *mut T| {
-        let (group, piece, block) = (task / blocks / pieces, task / blocks % pieces, task % blocks);
-        let block = part(inputs, block, blocks);
-        let c =
-            View { start: shared.at((group * pieces + piece) * rows * outputs), rows: outputs as isize, columns: 1 };
-        let c = c.part(block.start * taps, 0);
-        for i in part(all, piece, pieces) {
-            let (n, band) = (i / bands.len(), &bands[i % bands.len()]);
-            let of_sample = n * groups + group;
-            let x = &x[(of_sample * inputs + block.start) * volume..][..block.len() * volume];
-            let y = matrix(&y[of_sample * outputs * count..][..outputs * count], count).part(0, band.first);
-            // SAFETY: there is memory for the images and the packed data. Only this task writes the sums.
-            unsafe {
-                band.layout.write(x, memory);
-                let packed = memory.wrapping_add(images);
-                if outputs <= FEW_DOTS {
-                    let table = &tables[i % bands.len()][..block.len() * taps];
-                    in_registers(Dots { layout: &band.layout, table, images: memory, y, outputs, c });
-                } else {
-                    in_registers(Sums { band, images: memory, rows: block.len() * taps, y, outputs, c, packed });
+    share(
+        groups * pieces * blocks,
+        work,
+        images.checked_add(packed).ok_or(OutOfMemory)?,
+        |task, memory: *mut T, mut is_new| {
+            let (group, piece, block) = (task / blocks / pieces, task / blocks % pieces, task % blocks);
+            let block = part(inputs, block, blocks);
+            let c = View {
+                start: shared.at((group * pieces + piece) * rows * outputs),
+                rows: outputs as isize,
+                columns: 1,
+            };
+            let c = c.part(block.start * taps, 0);
+            for i in part(all, piece, pieces) {
+                let (n, band) = (i / bands.len(), &bands[i % bands.len()]);
+                let of_sample = n * groups + group;
+                let x = &x[(of_sample * inputs + block.start) * volume..][..block.len() * volume];
+                let y = matrix(&y[of_sample * outputs * count..][..outputs * count], count).part(0, band.first);
+                // SAFETY: there is memory for the images and the packed data. Only this task writes the sums.
+                unsafe {
+                    if is_new || bands.len() > 1 {
+                        band.layout.clear(most, memory);
+                        is_new = false;
+                    }
+                    band.layout.write(x, memory);
+                    let packed = memory.wrapping_add(images);
+                    let table = &tables[i % bands.len()];
+                    if outputs <= FEW_DOTS {
+                        let table = &table[..block.len() * taps];
+                        in_registers(Dots { layout: &band.layout, table, images: memory, y, outputs, c });
+                    } else {
+                        in_registers(Sums {
+                            band,
+                            taps: table,
+                            images: memory,
+                            rows: block.len() * taps,
+                            y,
+                            outputs,
+                            c,
+                            packed,
+                        });
+                    }
                 }
             }
-        }
-    })?;
+        },
+    )?;
     let size = rows * outputs;
     // The sums of pieces are added pairwise.
     let mut apart = 1;
@@ -98,6 +123,8 @@ pub(super) fn of_weight<T: Tiled>(
 /// The contribution of a band to the sums.
 struct Sums<'a, T> {
     band: &'a Band,
+    /// For each tap, the element of a channel's image that window 0 reads.
+    taps: &'a [usize],
     images: *const T,
     /// The number of channels times taps.
     rows: usize,
@@ -144,6 +171,7 @@ impl<T: Tiled> Sums<'_, T> {
             unsafe {
                 R::run(Pack::<R> {
                     layout: &self.band.layout,
+                    taps: self.taps,
                     images: self.images,
                     apart: 0,
                     rows: row..row + rows,

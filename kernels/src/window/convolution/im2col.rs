@@ -13,6 +13,8 @@ use crate::runtime::register::{Register, Task};
 /// The matrix for a group's images.
 pub(super) struct Im2col<'a, T> {
     pub layout: &'a ImageLayout,
+    /// For each tap, the element of a channel's image that window 0 reads.
+    pub taps: &'a [usize],
     /// The images of the channels of each sample, with [`ImageLayout::memory`] elements.
     pub images: *const T,
     /// The distance from the images of a sample to those of the next one.
@@ -45,15 +47,16 @@ impl<T: Copy + Send + Sync> Right<T> for Im2col<'_, T> {
 
     unsafe fn pack<R: Register<Element = T>>(&self, rows: Range<usize>, columns: Range<usize>, to: *mut T) {
         let columns = self.first + columns.start..self.first + columns.end;
-        let Im2col { layout, images, apart, .. } = *self;
+        let Im2col { layout, taps, images, apart, .. } = *self;
         // SAFETY: the caller's contract.
-        unsafe { R::run(Pack::<R> { layout, images, apart, rows, columns, to, step: R::WIDTH * R::LANES }) }
+        unsafe { R::run(Pack::<R> { layout, taps, images, apart, rows, columns, to, step: R::WIDTH * R::LANES }) }
     }
 }
 
 /// Rows of the matrix that are to be copied, `step` elements apart.
 pub(super) struct Pack<'a, R: Register> {
     pub layout: &'a ImageLayout,
+    pub taps: &'a [usize],
     pub images: *const R::Element,
     pub apart: usize,
     pub rows: Range<usize>,
@@ -69,8 +72,8 @@ impl<R: Register> Task for Pack<'_, R> {
     /// As for [`Right::pack`].
     #[inline(always)]
     unsafe fn run(self) {
-        let Pack { layout, images, apart, rows, columns, to, step } = self;
-        let (taps, width) = (layout.taps(), columns.len());
+        let Pack { layout, taps, images, apart, rows, columns, to, step } = self;
+        let width = columns.len();
         // Copies of whole registers: the offset in a row, and the offset in an image.
         let mut copies = SmallVec::<[(usize, usize); 32]>::new();
         let mut column = columns.start;

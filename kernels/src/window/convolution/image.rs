@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use crate::memory::copy::copy_plane;
-use crate::runtime::register::Tiled;
+use super::line::gather;
+use crate::runtime::register::{Job, Register, Task, Tiled, in_registers};
 
 /// The elements that windows read along one axis.
 #[derive(Clone, Debug)]
@@ -29,6 +29,11 @@ impl Axis {
         let shifts = self.shifts.iter().map(|shift| shift + (windows.start * self.stride) as i64).collect();
         Axis { count: windows.len(), shifts, ..*self }
     }
+}
+
+/// The indices of all taps along each axis.
+pub(super) fn all_taps(axes: &[Axis; 3]) -> [Vec<usize>; 3] {
+    axes.each_ref().map(|a| (0..a.shifts.len()).collect())
 }
 
 /// An [`Axis`] of an image.
@@ -78,45 +83,69 @@ pub(super) struct ImageLayout {
     axes: [Phased; 3],
     /// The number of windows along each axis.
     counts: [usize; 3],
-    /// For each tap, the offset that it reads for window 0.
-    taps: Vec<usize>,
     /// The number of elements in a channel's image.
     len: usize,
+    /// The elements of each phase that are in the volume, unless there are none.
+    copies: Vec<Copy>,
+}
+
+/// Elements of a volume that are copied to its image.
+struct Copy {
+    /// The first element in the volume, and its place in the image.
+    from: usize,
+    to: usize,
+    /// The number of elements along each axis.
+    shape: [usize; 3],
 }
 
 /// The number of elements after the last image, so that whole registers can be read.
 const SLACK: usize = 16;
 
 impl ImageLayout {
-    /// `None` if there is no memory for the offsets of the taps, or if an image would have too many elements.
+    /// `None` if an image would have too many elements, or if memory is exhausted.
     pub fn new(axes: &[Axis; 3]) -> Option<ImageLayout> {
-        let counts = [0, 1, 2].map(|i| axes[i].count);
-        let axes = [0, 1, 2].map(|i| Phased::new(&axes[i]));
-        let plane = axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.len))?;
-        let len = axes.iter().try_fold(plane, |n, a| n.checked_mul(a.phases.len()))?;
-        let mut taps = Vec::new();
-        taps.try_reserve_exact(axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.taps.len()))?).ok()?;
-        for (p0, e0) in &axes[0].taps {
-            for (p1, e1) in &axes[1].taps {
-                for (p2, e2) in &axes[2].taps {
-                    let phase = (p0 * axes[1].phases.len() + p1) * axes[2].phases.len() + p2;
-                    taps.push(phase * plane + (e0 * axes[1].len + e1) * axes[2].len + e2);
+        let counts = axes.each_ref().map(|a| a.count);
+        let axes = axes.each_ref().map(Phased::new);
+        let len = axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.len)?.checked_mul(a.phases.len()))?;
+        let [outer, middle, inner] = &axes;
+        let mut copies = Vec::new();
+        copies.try_reserve_exact(axes.iter().map(|a| a.phases.len()).product()).ok()?;
+        let mut plane = 0;
+        for p0 in 0..outer.phases.len() {
+            for p1 in 0..middle.phases.len() {
+                for p2 in 0..inner.phases.len() {
+                    let inside = [outer.inside(p0), middle.inside(p1), inner.inside(p2)];
+                    let shape = inside.map(|(start, end, _)| end - start);
+                    let from = (inside[0].2 * middle.size + inside[1].2) * inner.size + inside[2].2;
+                    let to = plane + (inside[0].0 * middle.len + inside[1].0) * inner.len + inside[2].0;
+                    if !shape.contains(&0) {
+                        copies.push(Copy { from, to, shape });
+                    }
+                    plane += outer.len * middle.len * inner.len;
                 }
             }
         }
-        Some(ImageLayout { axes, counts, taps, len })
+        Some(ImageLayout { axes, counts, len, copies })
     }
 
-    /// For each tap, the element of a channel's image that window 0 reads.
-    pub fn taps(&self) -> &[usize] {
-        &self.taps
-    }
-
-    /// For each channel and tap, the element of the images that window 0 reads. `None` if memory is exhausted.
-    pub fn table(&self, channels: usize) -> Option<Vec<usize>> {
+    /// For each channel and each tap, given by its index along each axis: the element of the images that window 0 reads.
+    /// `None` if memory is exhausted.
+    pub fn table(&self, taps: [&[usize]; 3], channels: usize) -> Option<Vec<usize>> {
         let mut table = Vec::new();
-        table.try_reserve_exact(channels.checked_mul(self.taps.len())?).ok()?;
-        table.extend((0..channels).flat_map(|c| self.taps.iter().map(move |tap| c * self.len + tap)));
+        table.try_reserve_exact(taps.iter().try_fold(channels, |n, taps| n.checked_mul(taps.len()))?).ok()?;
+        let [outer, middle, inner] = &self.axes;
+        let plane = outer.len * middle.len * inner.len;
+        for (channel, tap) in (0..channels).flat_map(|c| taps[0].iter().map(move |tap| (c, tap))) {
+            let (p0, e0) = outer.taps[*tap];
+            for tap in taps[1] {
+                let (p1, e1) = middle.taps[*tap];
+                table.extend(taps[2].iter().map(|tap| {
+                    let (p2, e2) = inner.taps[*tap];
+                    let phase = (p0 * middle.phases.len() + p1) * inner.phases.len() + p2;
+                    channel * self.len + phase * plane + (e0 * middle.len + e1) * inner.len + e2
+                }));
+            }
+        }
         Some(table)
     }
 
@@ -178,60 +207,70 @@ impl ImageLayout {
 
     /// True if the image of a channel equals the channel.
     pub fn is_identity(&self) -> bool {
-        self.taps.len() == 1 && self.axes.iter().all(|a| a.stride == 1 && a.first == 0 && a.len == a.size)
+        self.axes.iter().all(|a| a.taps.len() == 1 && a.stride == 1 && a.first == 0 && a.len == a.size)
     }
 
-    /// Writes the images of some channels, and zeros after them.
+    /// Writes zeros between and after the elements of the images of some channels.
+    ///
+    /// # Safety
+    /// There is room for [`ImageLayout::memory`] elements.
+    pub unsafe fn clear<T: Tiled>(&self, channels: usize, images: *mut T) {
+        let elements: usize = self.copies.iter().map(|copy| copy.shape.iter().product::<usize>()).sum();
+        let first = if elements == self.len { channels * self.len } else { 0 };
+        // SAFETY: the caller's contract. All-zero bits are 0.
+        unsafe { images.add(first).write_bytes(0, channels * self.len + SLACK - first) };
+    }
+
+    /// Writes the elements of the images of some channels, which are otherwise [clear](ImageLayout::clear).
     ///
     /// # Safety
     /// There is room for [`ImageLayout::memory`] elements.
     pub unsafe fn write<T: Tiled>(&self, x: &[T], images: *mut T) {
-        let (volume, len) = (self.volume(), self.len);
-        let channels = x.len().checked_div(volume).unwrap_or(0);
-        // SAFETY: the caller's contract; an image has `len` elements. All-zero bits are 0.
-        unsafe {
-            images.add(channels * len).write_bytes(0, SLACK);
-            for (c, x) in x.chunks_exact(volume.max(1)).enumerate() {
-                self.write_one(x, images.add(c * len));
-            }
-        }
+        // SAFETY: the caller's contract.
+        unsafe { in_registers(Images { layout: self, x, images }) };
     }
+}
+
+/// The images of some channels, which are to be written.
+struct Images<'a, T> {
+    layout: &'a ImageLayout,
+    x: &'a [T],
+    images: *mut T,
+}
+
+impl<T: Tiled> Job<T> for Images<'_, T> {
+    type Output = ();
+
+    unsafe fn run<R: Register<Element = T>>(self) {
+        // SAFETY: by contract.
+        unsafe { R::run(ImagesIn::<R>(self)) };
+    }
+}
+
+/// [`Images`], written in registers.
+struct ImagesIn<'a, R: Register>(Images<'a, R::Element>);
+
+impl<R: Register> Task for ImagesIn<'_, R> {
+    type Output = ();
 
     /// # Safety
-    /// There is room for an image.
-    unsafe fn write_one<T: Tiled>(&self, x: &[T], image: *mut T) {
-        let [outer, middle, inner] = &self.axes;
-        let whole = [outer.len, middle.len, inner.len];
-        let strides = |of: [usize; 3]| [of[1] * of[2], of[2], 1].map(|stride| stride as isize);
-        let (from, to) = (strides([outer.size, middle.size, inner.size]), strides(whole));
-        let step = [0, 1, 2].map(|i| from[i] * self.axes[i].stride as isize);
-        let plane: usize = whole.iter().product();
-        let phases = (0..outer.phases.len())
-            .flat_map(|p0| (0..middle.phases.len()).map(move |p1| (p0, p1)))
-            .flat_map(|(p0, p1)| (0..inner.phases.len()).map(move |p2| [p0, p1, p2]));
-        for (number, phase) in phases.enumerate() {
-            let inside = [0, 1, 2].map(|i| self.axes[i].inside(phase[i]));
-            let shape = inside.map(|(start, end, _)| end - start);
-            let image = image.wrapping_add(number * plane);
-            // SAFETY: these are rows of the image, and the elements of `x` inside of them. All-zero bits are 0.
-            unsafe {
-                if shape != whole {
-                    image.write_bytes(0, plane);
-                }
-                if !shape.contains(&0) {
-                    let first: usize = (0..3).map(|i| inside[i].2 * from[i] as usize).sum();
-                    let place: usize = (0..3).map(|i| inside[i].0 * to[i] as usize).sum();
-                    let (x, image) = (&x[first..], image.wrapping_add(place));
-                    if shape[0] == 1 && inner.stride == 1 {
-                        for row in 0..shape[1] {
-                            let x = &x[row * step[1] as usize..][..shape[2]];
-                            image.add(row * inner.len).copy_from_nonoverlapping(x.as_ptr(), shape[2]);
-                        }
-                    } else {
-                        for plane in 0..shape[0] {
-                            let (x, image) = (&x[plane * step[0] as usize..], image.add(plane * to[0] as usize));
-                            copy_plane(x.as_ptr(), [step[1], step[2]], image, [to[1], to[2]], [shape[1], shape[2]]);
-                        }
+    /// As for [`ImageLayout::write`].
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Images { layout, x, images } = self.0;
+        let [outer, middle, inner] = &layout.axes;
+        let plane = middle.size * inner.size;
+        for (c, x) in x.chunks_exact(layout.volume().max(1)).enumerate() {
+            for Copy { from, to, shape } in &layout.copies {
+                let (x, image) = (x.as_ptr().wrapping_add(*from), images.wrapping_add(c * layout.len + to));
+                for i in 0..shape[0] {
+                    let (x, image) =
+                        (x.wrapping_add(i * outer.stride * plane), image.wrapping_add(i * middle.len * inner.len));
+                    for j in 0..shape[1] {
+                        let x = x.wrapping_add(j * middle.stride * inner.size);
+                        // SAFETY: these are elements of the volume and the image. Zeros after a line are where zeros
+                        // belong, or where the next line will be written, or after the images.
+                        unsafe { gather::<R>(x, inner.stride, image.wrapping_add(j * inner.len), shape[2]) };
                     }
                 }
             }
