@@ -10,15 +10,17 @@ mod direct;
 mod gradient;
 mod im2col;
 mod image;
+mod input;
 mod line;
 mod placement;
 
 use std::any::TypeId;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::linalg::gemm::tiled::{IMAGES, try_with_memory};
 use crate::linalg::gemm::{View, Visit, visit_as};
-use crate::memory::{self, copy::copy};
+use crate::memory;
 use crate::number::scalar::{Float, Machine};
 use crate::runtime::register::Tiled;
 use crate::runtime::stop::Pace;
@@ -58,19 +60,28 @@ fn share<T>(
 ) -> Result<(), OutOfMemory> {
     let failed = AtomicBool::new(false);
     parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
-        let mut pace = Pace::default();
-        let run = |memory| {
-            let first = range.start;
-            range.for_each(|task| {
-                pace.step(work);
-                f(task, memory, task == first)
-            })
-        };
-        if !try_with_memory(&IMAGES, memory, run) {
+        if each(range, work, memory, &f).is_err() {
             failed.store(true, Ordering::Relaxed);
         }
     });
     if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
+}
+
+/// Runs `f` for consecutive tasks on this thread, as [`share`] does.
+fn each<T>(
+    tasks: Range<usize>,
+    work: usize,
+    memory: usize,
+    f: &impl Fn(usize, *mut T, bool),
+) -> Result<(), OutOfMemory> {
+    let (mut pace, first) = (Pace::default(), tasks.start);
+    let run = |memory| {
+        tasks.for_each(|task| {
+            pace.step(work);
+            f(task, memory, task == first)
+        })
+    };
+    if try_with_memory(&IMAGES, memory, run) { Ok(()) } else { Err(OutOfMemory) }
 }
 
 /// `n` zeros.
@@ -231,87 +242,7 @@ pub fn input<T: Float + Machine>(
         out.fill(T::zero());
         return Ok(());
     }
-    by_float!(T, |y, weight; out| input_by_products(windows, channels, y, weight, out))
-}
-
-/// The elements of an axis in the same phase of the windows.
-struct Phase {
-    /// The first element.
-    first: usize,
-    /// The taps that read them.
-    taps: Vec<usize>,
-}
-
-/// The phases of one axis that taps read, in the order of their first elements, and what the taps read in the windows: the
-/// windows that read consecutive elements of a phase are themselves consecutive.
-fn phases(axis: &crate::window::Axis) -> (Vec<Phase>, Axis) {
-    let (stride, mut phases) = (axis.stride as i64, Vec::<Phase>::new());
-    let mut reads = Axis { size: axis.count, count: axis.size.div_ceil(axis.stride), stride: 1, shifts: Vec::new() };
-    for tap in 0..axis.taps {
-        let shift = (tap * axis.dilation) as i64 - axis.padding;
-        let first = shift.rem_euclid(stride) as usize;
-        reads.shifts.push((first as i64 - shift) / stride);
-        if first < axis.size {
-            match phases.binary_search_by_key(&first, |phase| phase.first) {
-                Ok(phase) => phases[phase].taps.push(tap),
-                Err(place) => phases.insert(place, Phase { first, taps: vec![tap] }),
-            }
-        }
-    }
-    (phases, reads)
-}
-
-fn input_by_products<T: Tiled>(
-    windows: &Windows,
-    channels: Channels,
-    y: &[T],
-    weight: &[T],
-    out: &mut [T],
-) -> Result<(), OutOfMemory> {
-    let Channels { groups, inputs, outputs, .. } = channels;
-    let turned = Channels { inputs: outputs, outputs: inputs, ..channels };
-    let (axes, taps) = (windows.axes(), windows.taps());
-    let size = axes.each_ref().map(|a| a.size);
-    let [(outer, reads_0), (middle, reads_1), (inner, reads_2)] = axes.each_ref().map(phases);
-    let reached = |phases: &[Phase], axis: usize| {
-        phases.iter().map(|phase| (size[axis] - phase.first).div_ceil(axes[axis].stride)).sum::<usize>()
-    };
-    if reached(&outer, 0) * reached(&middle, 1) * reached(&inner, 2) < windows.volume() {
-        out.fill(T::zero());
-    }
-    let mut phases = Vec::new();
-    for p0 in &outer {
-        for p1 in &middle {
-            phases.extend(inner.iter().map(|p2| [p0, p1, p2]));
-        }
-    }
-    if phases.is_empty() {
-        return Ok(());
-    }
-    let mut weights = Vec::new();
-    for phase in &phases {
-        // Copy `[outputs, inputs, taps]` of every group to `[inputs, outputs, the taps that read this phase]`.
-        let counts = phase.map(|phase| phase.taps.len());
-        let strides = [axes[1].taps * axes[2].taps, axes[2].taps, 1];
-        let first: usize = (0..3).map(|i| phase[i].taps[0] * strides[i]).sum();
-        let apart = |i: usize| phase[i].taps.get(1).map_or(0, |tap| (tap - phase[i].taps[0]) * strides[i]) as isize;
-        let shape = [groups, inputs, outputs, counts[0], counts[1], counts[2]];
-        let from = [(outputs * inputs * taps) as isize, taps as isize, (inputs * taps) as isize];
-        let from = [from[0], from[1], from[2], apart(0), apart(1), apart(2)];
-        let mut to = [1; 6];
-        (0..5).rev().for_each(|i| to[i] = to[i + 1] * shape[i + 1] as isize);
-        let mut own = zeros(shape.iter().product())?;
-        // SAFETY: all indices are within `weight` and `own`. The taps of a phase are at equal distances.
-        unsafe { copy(&shape, weight[first..].as_ptr(), &from, own.as_mut_ptr(), &to) };
-        weights.push(own);
-    }
-    let parts = phases.iter().zip(&weights).map(|(phase, weight)| Part {
-        taps: phase.map(|phase| &phase.taps[..]),
-        weight: matrix(weight, weight.len() / (groups * inputs)),
-        first: phase.map(|phase| phase.first),
-    });
-    let target = Target::Memory { start: Shared(out.as_mut_ptr()), size, step: axes.each_ref().map(|a| a.stride) };
-    correlate(&[reads_0, reads_1, reads_2], turned, y, &parts.collect::<Vec<_>>(), None, &target)
+    by_float!(T, |y, weight; out| input::of_input(windows, channels, y, weight, out))
 }
 
 /// The gradient of `weight`: `out[o, c, t] = Σ x[n, c, place(i, t)] · y[n, o, i]`.

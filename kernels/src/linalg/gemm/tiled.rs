@@ -13,7 +13,7 @@ use super::{View, Visit};
 use crate::runtime::register::{Job, Register, Tiled};
 
 pub(crate) use memory::{IMAGES, try_with_memory};
-pub(crate) use pack::Right;
+pub(crate) use pack::{FEW, Right, copy_few};
 pub(crate) use tile::{Sums, Table, Tile, by_rows, tiles_of, unrolled};
 
 /// `c = a · b`, or `c += a · b`.

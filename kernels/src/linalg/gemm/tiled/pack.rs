@@ -49,12 +49,15 @@ pub(super) unsafe fn pack_rows<R: Register>(a: View<R::Element>, rows: usize, de
     }
 }
 
-/// Copies up to 12 contiguous elements. Every count has its own branch with a constant, so there is no loop.
+/// The most elements that [`copy_few`] copies.
+pub(crate) const FEW: usize = 12;
+
+/// Copies up to [`FEW`] contiguous elements. Every count has its own branch with a constant, so there is no loop.
 ///
 /// # Safety
 /// Source and destination have `count` elements.
 #[inline(always)]
-unsafe fn copy_few<T>(from: *const T, to: *mut T, count: usize) {
+pub(crate) unsafe fn copy_few<T>(from: *const T, to: *mut T, count: usize) {
     macro_rules! by_count {
         ($($n:literal)*) => {
             match count {
