@@ -15,7 +15,6 @@ mod line;
 mod placement;
 
 use std::any::TypeId;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::linalg::gemm::tiled::{IMAGES, try_with_memory};
@@ -60,28 +59,18 @@ fn share<T>(
 ) -> Result<(), OutOfMemory> {
     let failed = AtomicBool::new(false);
     parallel_for(tasks, (GRAIN / work.max(1)).max(tasks.div_ceil(PARTS)), |range| {
-        if each(range, work, memory, &f).is_err() {
+        let (mut pace, first) = (Pace::default(), range.start);
+        let run = |memory| {
+            range.for_each(|task| {
+                pace.step(work);
+                f(task, memory, task == first)
+            })
+        };
+        if !try_with_memory(&IMAGES, memory, run) {
             failed.store(true, Ordering::Relaxed);
         }
     });
     if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
-}
-
-/// Runs `f` for consecutive tasks on this thread, as [`share`] does.
-fn each<T>(
-    tasks: Range<usize>,
-    work: usize,
-    memory: usize,
-    f: &impl Fn(usize, *mut T, bool),
-) -> Result<(), OutOfMemory> {
-    let (mut pace, first) = (Pace::default(), tasks.start);
-    let run = |memory| {
-        tasks.for_each(|task| {
-            pace.step(work);
-            f(task, memory, task == first)
-        })
-    };
-    if try_with_memory(&IMAGES, memory, run) { Ok(()) } else { Err(OutOfMemory) }
 }
 
 /// `n` zeros.

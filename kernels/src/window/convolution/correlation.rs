@@ -6,11 +6,11 @@ use super::direct::Direct;
 use super::im2col::Im2col;
 use super::image::{Axis, ImageLayout};
 use super::placement::Placement;
-use super::{Channels, OutOfMemory, PARTS, Shared, each, share};
+use super::{Channels, OutOfMemory, PARTS, Shared, share};
 use crate::linalg::gemm::tiled::Product;
 use crate::linalg::gemm::{View, Visit};
 use crate::runtime::register::{Tiled, in_registers};
-use crate::runtime::threads::parallel_for;
+use crate::runtime::threads::num_threads;
 
 /// The size in bytes of images that fit the L2 cache together with weights and a packed panel.
 const LEVEL_2: usize = 256 << 10;
@@ -18,9 +18,10 @@ const LEVEL_2: usize = 256 << 10;
 const LEAST: usize = 192;
 /// The maximum number of windows of several samples that share panels.
 const TOGETHER: usize = 400;
-/// The number of tasks from which each uses only one thread, and the number of outputs below which it does so, too.
-const TASKS: usize = 8;
-const ROWS: usize = 96;
+/// The number of tasks per thread from which outputs are not split, and the minimum number of outputs of a task: each task packs
+/// the panels for itself.
+const TASKS: usize = 2;
+const ROWS: usize = 48;
 
 /// Windows whose images are written together: consecutive windows of the outermost axis with more than one window.
 pub(super) struct Band {
@@ -110,11 +111,12 @@ pub(super) fn correlate<T: Tiled>(
     if let Target::Visit(_) = target {
         bands = bands_for(outputs)?;
     }
-    // Samples with few windows share panels. If there are few tasks, all threads share the panels of each.
+    // Samples with few windows share panels, and tasks split the outputs instead.
     let is_short = method == Method::Packed && bands.len() == 1 && count > 0;
     let together = if is_short { (TOGETHER / count).clamp(1, samples.max(1)) } else { 1 };
     let tasks = samples.div_ceil(together) * groups * bands.len();
-    let alone = !is_short || tasks >= TASKS || outputs < ROWS;
+    let wanted = TASKS * num_threads();
+    let blocks = if is_short { wanted.div_ceil(tasks.max(1)).min(outputs / ROWS).max(1) } else { 1 };
     let images = Band::memory(&bands, inputs)?;
     let channels_of_table = if method.is_direct() { inputs } else { 1 };
     let tables = |band: &Band| parts.iter().map(|part| band.layout.table(part.taps, channels_of_table)).collect();
@@ -138,20 +140,19 @@ pub(super) fn correlate<T: Tiled>(
         method,
         has_own,
         together,
-        alone,
+        blocks,
         images,
         volume,
     };
     let columns = this.bands.iter().map(|band| this.columns(&band.layout)).max().unwrap_or(0);
-    let rows = outputs * this.rows_of_parts().map(<[_]>::len).max().unwrap_or(0);
+    let rows = outputs.div_ceil(blocks) * this.rows_of_parts().map(<[_]>::len).max().unwrap_or(0);
     let own = if has_own { rows.checked_mul(columns * together) } else { Some(0) };
     let memory = images.checked_mul(together).zip(own).and_then(|(images, own)| images.checked_add(own));
-    let memory = memory.ok_or(OutOfMemory)?;
+    let (tasks, memory) = (tasks * blocks, memory.ok_or(OutOfMemory)?);
     let depth: usize = parts.iter().map(|part| part.depth(inputs)).sum();
-    let work = outputs.saturating_mul(depth).saturating_mul(columns * together);
+    let work = (outputs / blocks).saturating_mul(depth).saturating_mul(columns * together);
     // SAFETY: `run` gets the number of an existing task and the memory that it needs.
-    let run = |task, memory, is_new| unsafe { this.run(task, memory, is_new) };
-    if alone { share(tasks, work, memory, run) } else { each(0..tasks, work, memory, &run) }
+    share(tasks, work, memory, |task, memory, is_new| unsafe { this.run(task, memory, is_new) })
 }
 
 /// A correlation that is split into tasks.
@@ -171,8 +172,8 @@ struct Correlation<'a, T> {
     has_own: bool,
     /// The number of samples per task.
     together: usize,
-    /// True if each task uses only one thread.
-    alone: bool,
+    /// The number of parts of the outputs.
+    blocks: usize,
     /// The number of elements in the images of a sample.
     images: usize,
     /// The number of elements in a channel of `x`.
@@ -197,29 +198,30 @@ impl<T: Tiled> Correlation<'_, T> {
     /// The task exists, and there is memory for its images and own results. Unless `is_new`, it was used for another task.
     unsafe fn run(&self, task: usize, memory: *mut T, is_new: bool) {
         let Channels { samples, groups, inputs, outputs } = self.channels;
-        let (rest, number) = (task / self.bands.len(), task % self.bands.len());
+        let (rest, block) = (task / self.blocks, task % self.blocks);
+        let (rest, number) = (rest / self.bands.len(), rest % self.bands.len());
         let (first_sample, group) = (rest / groups * self.together, rest % groups);
         let band @ Band { layout, first } = &self.bands[number];
         let (columns, together) = (self.columns(layout), self.together.min(samples - first_sample));
+        let rows = block * outputs / self.blocks..(block + 1) * outputs / self.blocks;
         if columns == 0 {
             return;
         }
-        let output = |sample: usize| ((first_sample + sample) * groups + group) * outputs;
+        let output = |sample: usize| ((first_sample + sample) * groups + group) * outputs + rows.start;
         let of_sample = |sample: usize| {
             &self.x[((first_sample + sample) * groups + group) * inputs * self.volume..][..inputs * self.volume]
         };
         if self.method != Method::Identity {
-            let memory = Shared(memory);
-            self.for_each(together, |sample| {
-                let images = memory.at(sample * self.images);
-                // SAFETY: there is memory for the images.
-                unsafe {
+            // SAFETY: there is memory for the images.
+            unsafe {
+                for sample in 0..together {
+                    let images = memory.add(sample * self.images);
                     if is_new || self.bands.len() > 1 {
                         layout.clear(inputs, images);
                     }
                     layout.write(of_sample(sample), images);
                 }
-            });
+            }
         }
         let (images, add) = (memory.cast_const(), self.bias.is_some());
         let mut tables = self.tables[number].iter();
@@ -236,54 +238,47 @@ impl<T: Tiled> Correlation<'_, T> {
                 },
             };
             for (number, (part, taps)) in parts.iter().zip(&mut tables).enumerate() {
-                let c = c.part(number * outputs, 0);
+                let c = c.part(number * rows.len(), 0);
                 if let Some(bias) = self.bias {
-                    for (o, bias) in bias[group * outputs..][..outputs].iter().enumerate() {
+                    for (o, bias) in bias[group * outputs..][rows.clone()].iter().enumerate() {
                         // SAFETY: only this task writes these results.
                         unsafe { (0..columns * together).for_each(|i| c.at(o, i).write(*bias)) };
                     }
                 }
-                let size = (outputs, columns * together, part.depth(inputs));
-                let a = part.weight.part(group * outputs, 0);
+                let size = (rows.len(), columns * together, part.depth(inputs));
+                let a = part.weight.part(group * outputs + rows.start, 0);
                 // SAFETY: `a`, `b` and `c` have these sizes, and only this task writes `c`.
                 unsafe {
                     match self.method {
                         Method::Identity => {
                             let x = &of_sample(0)[*first..];
                             let b = View { start: x.as_ptr().cast_mut(), rows: self.volume as isize, columns: 1 };
-                            in_registers(Product { size, a, b, c, add, alone: self.alone });
+                            in_registers(Product { size, a, b, c, add, alone: true });
                         }
                         Method::Packed => {
                             let b = Im2col { layout, taps, images, apart: self.images, first: 0 };
-                            in_registers(Product { size, a, b, c, add, alone: self.alone });
+                            in_registers(Product { size, a, b, c, add, alone: true });
                         }
                         Method::Lines | Method::Flat => {
                             let (table, flat) = (taps, self.method == Method::Flat);
-                            in_registers(Direct { layout, table, images, weight: a, rows: outputs, c, add, flat });
+                            in_registers(Direct { layout, table, images, weight: a, rows: rows.len(), c, add, flat });
                         }
                     }
                 }
             }
-            let results = Shared(c.start);
-            self.for_each(if self.has_own { together } else { 0 }, |sample| {
-                let c = View { start: results.at(sample * columns), ..c };
+            for sample in 0..if self.has_own { together } else { 0 } {
                 // SAFETY: only this task has these results, and writes them to their destination.
-                unsafe { self.finish(c, output(sample), band, parts) };
-            });
+                unsafe { self.finish(c.part(0, sample * columns), output(sample), rows.len(), band, parts) };
+            }
         }
-    }
-
-    /// Calls `f` for each of the samples of a task.
-    fn for_each(&self, samples: usize, f: impl Fn(usize) + Sync) {
-        parallel_for(samples, if self.alone { samples } else { 1 }, |range| range.for_each(&f));
     }
 
     /// Passes on the results of a sample, or copies them to their destination.
     ///
     /// # Safety
-    /// `c` has a row for each output of each part, which only this task uses. The first one has the number `row`.
-    unsafe fn finish(&self, c: View<T>, row: usize, band: &Band, parts: &[Part<'_, T>]) {
-        let (rows, counts, pitch) = (self.channels.outputs, self.counts, self.pitch(&band.layout));
+    /// `c` has `rows` rows for each part, which only this task uses. The first one has the number `row`.
+    unsafe fn finish(&self, c: View<T>, row: usize, rows: usize, band: &Band, parts: &[Part<'_, T>]) {
+        let (counts, pitch) = (self.counts, self.pitch(&band.layout));
         // SAFETY: the caller's contract.
         unsafe {
             match self.target {
