@@ -49,7 +49,7 @@ pub fn rand_like(x: &Tensor) -> Result<Tensor> {
 
 /// Sets each element to 0 with probability `p` and scales the others by `1/(1 − p)` (Srivastava et al., 2014). Returns
 /// `x` unchanged if `training` is false.
-#[custom_op(where p >= 0.0, p <= 1.0)]
+#[custom_op(dtype = (x: T) -> T where T: Float, where p >= 0.0, p <= 1.0)]
 pub fn dropout(x: &Tensor, #[default = 0.5] p: f64, #[default = true] training: bool) -> Result<Tensor> {
     if !training || p == 0.0 {
         return Ok(x.clone());

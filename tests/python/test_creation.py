@@ -44,6 +44,18 @@ def test_full_takes_the_dtype_of_its_value():
         mt.full((2,), 300, dtype="int8")
 
 
+@pytest.mark.parametrize("array", [mt.ones(2), np.ones(2)], ids=["tensor", "ndarray"])
+def test_an_array_is_not_a_number(array):
+    for name, call in {
+        "fill_value": lambda: mt.full((2,), array),
+        "start": lambda: mt.linspace(array, 3, 4),
+        "stop": lambda: mt.linspace(3, array, 4),
+    }.items():
+        with pytest.raises(ValueError, match=rf"{name} must be a single number, got an array of shape \(2,\)"):
+            call()
+    assert mt.full((2,), array[:1]).tolist() == [1, 1]
+
+
 def test_like_functions_keep_shape_and_dtype():
     x = mt.zeros((2, 3), dtype="float64")
     for f in (mt.zeros_like, mt.ones_like, mt.empty_like, mt.rand_like, mt.randn_like):

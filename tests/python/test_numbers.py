@@ -94,6 +94,14 @@ def test_dropout_of_half_floats_has_the_requested_probability():
     assert 800 < (dropped.numpy() == 0).sum() < 1200
 
 
+def test_dropout_of_integers_computes_in_floats():
+    dropped = mt.ops.dropout(mt.arange(1, 1001), p=0.5)
+    assert dropped.dtype == mt.float32
+    kept = dropped.numpy() != 0
+    np.testing.assert_array_equal(dropped.numpy()[kept], 2.0 * np.arange(1, 1001)[kept])
+    assert 400 < kept.sum() < 600
+
+
 def test_overwritten_elements_have_a_zero_gradient_rather_than_nan():
     a = leaf(1.0, 0.0)
     y = a * 1

@@ -54,6 +54,10 @@ fn number_of(value: &Bound<'_, PyAny>, what: &str) -> Result<Number> {
         ))?;
     }
     let value = if value.is_instance_of::<PyTensor>() || is_numpy(value)? {
+        if value.getattr("size")?.extract::<usize>()? != 1 {
+            let shape = value.getattr("shape")?;
+            return Err(Error::value(format!("{what} must be a single number, got an array of shape {shape}")).into());
+        }
         value.call_method0("item")?
     } else {
         value.clone()
