@@ -14,6 +14,7 @@ LARGE = Group("Elementwise, 16 Mi", 3)
 CHAIN = Group("Chains that can be fused", 1.5)
 REDUCTION = Group("Reductions, softmax, norms, losses", 1.2)
 MATMUL = Group("Matrix products", 0.97)
+CONVOLUTION = Group("Convolutions", 0.9)
 PLACES = Group("Layout, indexing, sorting", None)
 TRAINING = Group("Training", 1.5)
 GRAPH_CALL = Group("Graphs: one call, 8 elements", 3)
@@ -140,6 +141,31 @@ PRODUCT_RIGHT = Work("matmul x·yᵀ", *["x @ y.T"] * 4)
 PRODUCT_LEFT = Work("matmul xᵀ·y", *["x.T @ y"] * 4)
 BATCHED = Work("batched matmul", *["x @ y"] * 4)
 MATVEC = Work("matvec", *["x @ y"] * 4)
+
+# Convolutions.
+
+
+def convolution(name: str, *, stride: int = 1, padding: int = 1, axes: int = 2, groups: str = "1") -> Work:
+    """Returns a convolution. `groups` is an expression of the inputs."""
+    options = f"stride={stride}, padding={padding}, groups={groups}"
+    strides, paddings = (stride,) * axes, ((padding, padding),) * axes
+    return Work(
+        name,
+        f"mt.ops.conv{axes}d(x, w, {options})",
+        None,
+        f"F.conv{axes}d(x, w, None, {options})",
+        f"jax.lax.conv_general_dilated(x, w, {strides}, {paddings}, feature_group_count={groups})",
+    )
+
+
+TRANSPOSED_CONVOLUTION = Work(
+    "conv_transpose 4×4, stride 2",
+    "mt.ops.conv_transpose2d(x, w, stride=2, padding=1)",
+    None,
+    "F.conv_transpose2d(x, w, None, stride=2, padding=1)",
+    "jax.lax.conv_transpose("
+    "x, w, (2, 2), ((2, 2), (2, 2)), dimension_numbers=('NCHW', 'OIHW', 'NCHW'), transpose_kernel=True)",
+)
 
 # Elements that move.
 
@@ -282,6 +308,24 @@ IMAGES = {
 }
 
 
+CONVOLUTIONS = (
+    (convolution("conv 3×3"), {"x": normal(32, 64, 28, 28), "w": normal(64, 64, 3, 3)}),
+    (convolution("conv 3×3"), {"x": normal(8, 512, 7, 7), "w": normal(512, 512, 3, 3)}),
+    (convolution("conv 3×3, stride 2", stride=2), {"x": normal(8, 64, 56, 56), "w": normal(128, 64, 3, 3)}),
+    (
+        convolution("conv 7×7, stride 2", stride=2, padding=3),
+        {"x": normal(8, 3, 112, 112), "w": normal(64, 3, 7, 7)},
+    ),
+    (convolution("depthwise conv 3×3", groups="len(w)"), {"x": normal(8, 64, 56, 56), "w": normal(64, 1, 3, 3)}),
+    (
+        convolution("depthwise conv 3×3, stride 2", stride=2, groups="len(w)"),
+        {"x": normal(8, 64, 56, 56), "w": normal(64, 1, 3, 3)},
+    ),
+    (convolution("conv 9", padding=4, axes=1), {"x": normal(8, 32, 4096), "w": normal(32, 32, 9)}),
+    (TRANSPOSED_CONVOLUTION, {"x": normal(8, 64, 28, 28), "w": normal(64, 32, 4, 4)}),
+)
+
+
 def square(n: int) -> dict[str, Input]:
     return {"x": normal(n, n), "y": normal(n, n)}
 
@@ -339,6 +383,7 @@ ROWS: tuple[Row, ...] = (
     Row(MATMUL, PRODUCT_LEFT, square(512)),
     Row(MATMUL, BATCHED, {"x": normal(64, 128, 128), "y": normal(64, 128, 128)}),
     Row(MATMUL, MATVEC, {"x": normal(4096, 4096), "y": normal(4096)}),
+    *(Row(CONVOLUTION, work, inputs, gradient=gradient) for work, inputs in CONVOLUTIONS for gradient in (False, True)),
     Row(PLACES, TRANSPOSE, {"x": normal(2048, 2048)}),
     Row(PLACES, CONCAT, MATRICES),
     Row(PLACES, INDEX, FLAT[1] | {"i": index(MI, below=MI)}),
