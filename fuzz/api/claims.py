@@ -73,7 +73,7 @@ def tolerance(x):
     return {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-3, "complex64": 1e-3}.get(x.dtype.name, 1e-8)
 
 
-def same(what, call, first, second, exact):
+def same(what, call, first, second, exact, terms=0.0):
     if len(first) != len(second):
         raise Broken(f"{what}: {len(first)} and {len(second)} results")
     for x, y in zip(first, second, strict=True):
@@ -85,7 +85,7 @@ def same(what, call, first, second, exact):
             raise Broken(f"{what}: {tensors.describe(x)} and {tensors.describe(y)}")
         if x.numel() > MOST or tensors.digest(x) == tensors.digest(y):
             continue
-        if exact or not tensors.close(x, y, tolerance(x)):
+        if exact or not tensors.close(x, y, tolerance(x), terms):
             raise Broken(f"{what}: {tensors.array(x).tolist()!r:.300} and {tensors.array(y).tolist()!r:.300}")
 
 

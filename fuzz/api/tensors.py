@@ -95,8 +95,11 @@ def digest(x):
     return hashlib.blake2b(f"{x.dtype}{x.shape}".encode() + a.tobytes(), digest_size=8).hexdigest()
 
 
-def close(x, y, tolerance):
-    """Whether two results agree but for rounding."""
+def close(x, y, tolerance, terms=0.0):
+    """Whether two results agree but for rounding.
+
+    They are sums of terms of this size, or of their own size if it is larger.
+    """
     a, b = array(x), array(y)
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
@@ -105,7 +108,7 @@ def close(x, y, tolerance):
     # Where sums overflow, or are of numbers that are no numbers, it depends on the order of the terms.
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return True
-    size = float(np.abs(b).max(initial=0))
+    size = float(np.abs(b).max(initial=terms))
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * size + np.finfo(a.dtype).tiny))
 
 

@@ -182,5 +182,8 @@ def test_arrays_of_ctypes_are_tensors():
     assert nested[0][0] == 7
     assert mt.Tensor((ctypes.c_bool * 2)(True, False)).tolist() == [True, False]
     assert mt.Tensor((ctypes.c_double * 0)()).shape == (0,)
+    number = mt.Tensor(ctypes.c_float(1.5))
+    assert (number.item(), number.shape, number.dtype) == (1.5, (), mt.float32)
+    assert mt.asarray(memoryview(np.array(3, "int16"))).item() == 3
     with pytest.raises(TypeError, match="the buffer format .* is not supported"):
         mt.Tensor((ctypes.c_char * 2)())

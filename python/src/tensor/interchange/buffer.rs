@@ -56,22 +56,26 @@ pub fn is_buffer(object: &Bound<'_, PyAny>) -> bool {
 pub fn import(object: &Bound<'_, PyAny>) -> Result<Tensor> {
     refuse(READS_AN_ARRAY);
     // A memoryview has a shape and strides even if the exporter omits them, as ctypes does.
-    let view = PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any())?;
-    let format = view.format().to_string_lossy().into_owned();
-    let size = view.item_size();
+    let memory = PyMemoryView::from(object)?;
+    // The buffer of a single number has no shape, as of `ctypes.c_float`, and PyO3 refuses it.
+    let is_number = memory.getattr("ndim")?.extract::<usize>()? == 0;
+    let source = if is_number { memory.call_method0("tobytes")? } else { memory.as_any().clone() };
+    let view = PyUntypedBuffer::get(&source)?;
+    let (format, size) =
+        (memory.getattr("format")?.extract::<String>()?, memory.getattr("itemsize")?.extract::<usize>()?);
     let dtype = dtype(&format, size).ok_or_else(|| {
         Error::type_(format!(
             "the buffer format '{format}' with {size} bytes per element is not supported; convert the data first"
         ))
     })?;
-    let strides: Vec<isize> = view.strides().to_vec();
+    let (shape, strides) = if is_number { (&[][..], &[][..]) } else { (view.shape(), view.strides()) };
     if strides.iter().any(|s| s % size as isize != 0) || view.suboffsets().is_some_and(|s| s.iter().any(|o| *o >= 0)) {
         return Err(
             Error::value("the strides of a buffer must be multiples of its element size; copy the data first").into()
         );
     }
     let strides = strides.iter().map(|s| s / size as isize).collect::<Vec<_>>();
-    let shape: Shape = view.shape().into();
+    let shape: Shape = shape.into();
     let (first, writable) = (view.buf_ptr().cast::<u8>(), !view.readonly());
     // SAFETY: the exporter guarantees its memory for the lifetime of the view, which the storage owns.
     unsafe { foreign(Device::Cpu, first, shape, &strides, dtype, writable, Box::new(view)) }
