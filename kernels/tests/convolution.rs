@@ -138,6 +138,10 @@ fn convolutions_are_right_where_they_are_cut_into_parts() {
         check(&mut random, [one, one, line(3001, 3)], channels(2, 1, 5, 30));
         check(&mut random, [line(12, 2), line(11, 1), line(10, 2)], channels(2, 1, 8, 13));
         check(&mut random, [one, pointwise(50), pointwise(30)], channels(2, 1, 24, 36));
+        // More windows than elements: those of the first band are as many.
+        check(&mut random, [one, one, Axis { count: 384, ..pointwise(192) }], channels(1, 1, 2, 3));
+        check(&mut random, [one, Axis { count: 32, ..pointwise(16) }, pointwise(16)], channels(1, 1, 1, 2));
+        check(&mut random, [one, one, Axis { count: 192, ..pointwise(384) }], channels(1, 1, 2, 3));
         check(&mut random, [one, line(7, 1), line(7, 1)], channels(9, 1, 10, 100));
         check(&mut random, [one, line(5, 2), line(5, 2)], channels(3, 2, 10, 60));
         check(&mut random, [one, line(20, 1), line(20, 1)], channels(3, 30, 1, 1));

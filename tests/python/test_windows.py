@@ -69,3 +69,27 @@ def test_a_convolution_without_channels_or_samples(x, weight):
     assert y.shape == (x[0], weight[0], 3) and not y.tolist() or not any(np.ravel(y.detach()))
     y.sum().backward()
     assert [t.grad.shape for t in tensors] == [x, weight]
+
+
+@pytest.mark.parametrize("sizes", [(192,), (16, 16)])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_output_padding_adds_zeros(sizes, stride, channels, rng):
+    """With this padding, the result has twice as many elements as the windows of a kernel of one tap reach."""
+    axes = len(sizes)
+    x, weight = rng.standard_normal((1, channels, *sizes)), rng.standard_normal((channels, 3, *[1] * axes))
+    added = [sizes[0] * stride] + [0] * (axes - 1)
+    transposed = {1: mt.ops.conv_transpose1d, 2: mt.ops.conv_transpose2d}[axes]
+    y = transposed(mt.Tensor(x), mt.Tensor(weight), stride=stride, output_padding=added, dilation=10**4).numpy()
+    expected = np.zeros((1, 3, *[(size - 1) * stride + 1 + more for size, more in zip(sizes, added, strict=True)]))
+    reached = tuple(slice(0, (size - 1) * stride + 1, stride) for size in sizes)
+    expected[(..., *reached)] = np.einsum("nc...,co->no...", x, weight.reshape(channels, 3))
+    np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_kernel_of_many_taps_with_a_stride(rng):
+    """Every tap of the transposed convolution writes other elements."""
+    count = 300_000
+    weight = rng.standard_normal((1, 1, count))
+    y = mt.ops.conv_transpose1d(mt.ones(1, 1, 2, dtype="float64"), mt.Tensor(weight), stride=count, padding=count // 2)
+    np.testing.assert_array_equal(y.numpy()[0, 0], np.tile(weight[0, 0], 2)[count // 2 : -(count // 2)])

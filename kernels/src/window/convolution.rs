@@ -13,6 +13,7 @@ mod image;
 mod input;
 mod line;
 mod placement;
+mod tables;
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};

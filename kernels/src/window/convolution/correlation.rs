@@ -6,6 +6,7 @@ use super::direct::Direct;
 use super::im2col::Im2col;
 use super::image::{Axis, ImageLayout};
 use super::placement::Placement;
+use super::tables::Tables;
 use super::{Channels, OutOfMemory, PARTS, Shared, share};
 use crate::linalg::gemm::tiled::Product;
 use crate::linalg::gemm::{View, Visit};
@@ -107,7 +108,8 @@ pub(super) fn correlate<T: Tiled>(
     let (count, volume): (usize, usize) =
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
     // The method determines the bits of sums, so it is that of results in memory.
-    let method = Method::of::<T>(&bands[0].layout, outputs);
+    let whole = ImageLayout::new(axes).ok_or(OutOfMemory)?;
+    let method = Method::of::<T>(&whole, &bands[0].layout, outputs);
     if let Target::Visit(_) = target {
         bands = bands_for(outputs)?;
     }
@@ -119,8 +121,8 @@ pub(super) fn correlate<T: Tiled>(
     let blocks = if is_short { wanted.div_ceil(tasks.max(1)).min(outputs / ROWS).max(1) } else { 1 };
     let images = Band::memory(&bands, inputs)?;
     let channels_of_table = if method.is_direct() { inputs } else { 1 };
-    let tables = |band: &Band| parts.iter().map(|part| band.layout.table(part.taps, channels_of_table)).collect();
-    let tables = bands.iter().map(tables).collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
+    let taps: Vec<_> = parts.iter().map(|part| part.taps).collect();
+    let tables = Tables::new(&bands, &taps, channels_of_table).ok_or(OutOfMemory)?;
     let is_apart = match target {
         Target::Memory { size, step, .. } => {
             parts.len() > 1 || parts[0].first != [0; 3] || *step != [1; 3] || *size != axes.each_ref().map(|a| a.count)
@@ -165,8 +167,8 @@ struct Correlation<'a, T> {
     /// The number of windows along each axis.
     counts: [usize; 3],
     bands: Vec<Band>,
-    /// For each band and part, the offsets of the taps: of those of every input if the images are read in place.
-    tables: Vec<Vec<Vec<usize>>>,
+    /// What the taps of each part read: those of every input if the images are read in place.
+    tables: Tables,
     method: Method,
     /// True if results are computed in the task's own memory and then copied to their destination.
     has_own: bool,
@@ -224,7 +226,7 @@ impl<T: Tiled> Correlation<'_, T> {
             }
         }
         let (images, add) = (memory.cast_const(), self.bias.is_some());
-        let mut tables = self.tables[number].iter();
+        let mut tables = self.tables.of_band(number).iter();
         for parts in self.rows_of_parts() {
             let c = match self.target {
                 Target::Memory { start, size, .. } if !self.has_own => {
@@ -332,9 +334,9 @@ impl Method {
         matches!(self, Method::Lines | Method::Flat)
     }
 
-    /// The method with the least estimated waste: unused lanes of registers, or the time to pack panels.
-    fn of<T>(layout: &ImageLayout, outputs: usize) -> Method {
-        if layout.is_identity() {
+    /// The method with the least estimated waste for the images of a band: unused lanes of registers, or the time to pack panels.
+    fn of<T>(whole: &ImageLayout, layout: &ImageLayout, outputs: usize) -> Method {
+        if whole.is_identity() {
             return Method::Identity;
         }
         let (lanes, inner) = (64 / size_of::<T>(), layout.counts()[2]);

@@ -6,6 +6,7 @@ use super::correlation::Band;
 use super::direct::Dots;
 use super::im2col::Pack;
 use super::image::{Axis, all_taps};
+use super::tables::Tables;
 use super::{Channels, OutOfMemory, PARTS, Shared, matrix, share, zeros};
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Right, Tile, tiles_of};
@@ -49,9 +50,8 @@ pub(super) fn of_weight<T: Tiled>(
     let images = Band::memory(&bands, most)?;
     let all_taps = all_taps(axes);
     let channels_of_table = if outputs <= FEW_DOTS { most } else { 1 };
-    let tables =
-        bands.iter().map(|band| band.layout.table(all_taps.each_ref().map(|taps| &taps[..]), channels_of_table));
-    let tables = tables.collect::<Option<Vec<_>>>().ok_or(OutOfMemory)?;
+    let tables = Tables::new(&bands, &[all_taps.each_ref().map(|taps| &taps[..])], channels_of_table);
+    let tables = tables.ok_or(OutOfMemory)?;
     let work = outputs.saturating_mul(most * taps).saturating_mul(samples * count / pieces);
     share(
         groups * pieces * blocks,
@@ -79,7 +79,7 @@ pub(super) fn of_weight<T: Tiled>(
                     }
                     band.layout.write(x, memory);
                     let packed = memory.wrapping_add(images);
-                    let table = &tables[i % bands.len()];
+                    let table = &tables.of_band(i % bands.len())[0];
                     if outputs <= FEW_DOTS {
                         let table = &table[..block.len() * taps];
                         in_registers(Dots { layout: &band.layout, table, images: memory, y, outputs, c });

@@ -24,19 +24,15 @@ struct Phase {
 /// The phases of one axis that taps read, in the order of their first elements. The windows that read consecutive elements of a
 /// phase are consecutive, so these windows are themselves what taps read.
 fn phases(axis: &window::Axis) -> (Vec<Phase>, Axis) {
-    let (stride, mut phases) = (axis.stride as i64, Vec::<Phase>::new());
-    let mut reads = Axis { size: axis.count, count: axis.size.div_ceil(axis.stride), stride: 1, shifts: Vec::new() };
-    for tap in 0..axis.taps {
-        let shift = (tap * axis.dilation) as i64 - axis.padding;
-        let first = shift.rem_euclid(stride) as usize;
-        reads.shifts.push((first as i64 - shift) / stride);
-        if first < axis.size {
-            match phases.binary_search_by_key(&first, |phase| phase.first) {
-                Ok(phase) => phases[phase].taps.push(tap),
-                Err(place) => phases.insert(place, Phase { first, taps: vec![tap] }),
-            }
-        }
-    }
+    let (stride, taps) = (axis.stride as i64, 0..axis.taps);
+    let shift = |tap: usize| (tap * axis.dilation) as i64 - axis.padding;
+    let first = |tap: usize| shift(tap).rem_euclid(stride) as usize;
+    let shifts = taps.clone().map(|tap| (first(tap) as i64 - shift(tap)) / stride).collect();
+    let reads = Axis { size: axis.count, count: axis.size.div_ceil(axis.stride), stride: 1, shifts };
+    let mut reading: Vec<(usize, usize)> = taps.map(|tap| (first(tap), tap)).filter(|of| of.0 < axis.size).collect();
+    reading.sort_unstable();
+    let of_phase = |taps: &[(usize, usize)]| Phase { first: taps[0].0, taps: taps.iter().map(|of| of.1).collect() };
+    let phases = reading.chunk_by(|a, b| a.0 == b.0).map(of_phase).collect();
     (phases, reads)
 }
 
