@@ -7,13 +7,13 @@
 
 mod correlation;
 mod direct;
-mod gradient;
 mod im2col;
 mod image;
 mod input;
 mod line;
 mod placement;
 mod tables;
+mod weight;
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -251,5 +251,5 @@ pub fn weight<T: Float + Machine>(
         out.fill(T::zero());
         return Ok(());
     }
-    by_float!(T, |x, y; out| gradient::of_weight(&reads_of(windows), channels, x, y, out))
+    by_float!(T, |x, y; out| weight::of_weight(&reads_of(windows), channels, x, y, out))
 }

@@ -147,7 +147,7 @@ pub(super) fn correlate<T: Tiled>(
         volume,
     };
     let columns = this.bands.iter().map(|band| this.columns(&band.layout)).max().unwrap_or(0);
-    let rows = outputs.div_ceil(blocks) * this.rows_of_parts().map(<[_]>::len).max().unwrap_or(0);
+    let rows = outputs.div_ceil(blocks) * this.neighbors().map(<[_]>::len).max().unwrap_or(0);
     let own = if has_own { rows.checked_mul(columns * together) } else { Some(0) };
     let memory = images.checked_mul(together).zip(own).and_then(|(images, own)| images.checked_add(own));
     let (tasks, memory) = (tasks * blocks, memory.ok_or(OutOfMemory)?);
@@ -183,8 +183,8 @@ struct Correlation<'a, T> {
 }
 
 impl<T: Tiled> Correlation<'_, T> {
-    /// The parts in groups whose results are side by side along the innermost axis.
-    fn rows_of_parts(&self) -> impl Iterator<Item = &[Part<'_, T>]> {
+    /// The parts, in groups whose results are side by side along the innermost axis.
+    fn neighbors(&self) -> impl Iterator<Item = &[Part<'_, T>]> {
         self.parts.chunk_by(|a, b| a.first[..2] == b.first[..2] && a.first[2] + 1 == b.first[2])
     }
 
@@ -227,7 +227,7 @@ impl<T: Tiled> Correlation<'_, T> {
         }
         let (images, add) = (memory.cast_const(), self.bias.is_some());
         let mut tables = self.tables.of_band(number).iter();
-        for parts in self.rows_of_parts() {
+        for parts in self.neighbors() {
             let c = match self.target {
                 Target::Memory { start, size, .. } if !self.has_own => {
                     let volume: usize = size.iter().product();
@@ -239,8 +239,8 @@ impl<T: Tiled> Correlation<'_, T> {
                     columns: 1,
                 },
             };
-            for (number, (part, taps)) in parts.iter().zip(&mut tables).enumerate() {
-                let c = c.part(number * rows.len(), 0);
+            for (place, (part, taps)) in parts.iter().zip(&mut tables).enumerate() {
+                let c = c.part(place * rows.len(), 0);
                 if let Some(bias) = self.bias {
                     for (o, bias) in bias[group * outputs..][rows.clone()].iter().enumerate() {
                         // SAFETY: only this task writes these results.

@@ -78,10 +78,10 @@ impl<R: Register, I: Iterator<Item = (usize, usize, usize)>, const ROWS: usize> 
                 // SAFETY: the caller's contract; there are readable elements after the images.
                 let width = unsafe {
                     match (n - i).div_ceil(R::LANES) {
-                        1 => (Sums::<R, _, ROWS, 1>(&tile(1)).run(), 1).1,
-                        4..8 if ROWS <= 2 => (Sums::<R, _, ROWS, 4>(&tile(4)).run(), 4).1,
                         8.. if ROWS == 1 => (Sums::<R, _, ROWS, 8>(&tile(8)).run(), 8).1,
-                        _ => (Sums::<R, _, ROWS, 2>(&tile(2)).run(), 2).1,
+                        4.. if ROWS <= 2 => (Sums::<R, _, ROWS, 4>(&tile(4)).run(), 4).1,
+                        2.. => (Sums::<R, _, ROWS, 2>(&tile(2)).run(), 2).1,
+                        _ => (Sums::<R, _, ROWS, 1>(&tile(1)).run(), 1).1,
                     }
                 };
                 i += width * R::LANES;

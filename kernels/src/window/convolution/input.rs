@@ -94,27 +94,28 @@ fn weights_of<T: Tiled>(
         weights.push(own);
     }
     let starts: Vec<_> = weights.iter_mut().map(|own: &mut Vec<T>| Shared(own.as_mut_ptr())).collect();
+    let copy = |group: usize, input: usize, output: usize| {
+        let row = &weight[((group * outputs + output) * inputs + input) * all_taps..][..all_taps];
+        let place = (group * inputs + input) * outputs + output;
+        for (taps, start) in lists.iter().zip(&starts) {
+            let to = start.at(place * taps.len());
+            // SAFETY: there is memory for the taps of every place. Each place is written once.
+            unsafe {
+                if taps.len() == all_taps && all_taps <= FEW {
+                    copy_few(row.as_ptr(), to, all_taps);
+                } else {
+                    taps.iter().enumerate().for_each(|(i, tap)| to.add(i).write(row[*tap]));
+                }
+            }
+        }
+    };
     let blocks = inputs.div_ceil(BLOCK);
     let work = BLOCK.min(inputs) * outputs * all_taps;
     parallel_for(groups * blocks, GRAIN.div_ceil(work), |range| {
         for (group, block) in range.map(|task| (task / blocks, task % blocks)) {
             for first in (0..outputs).step_by(BLOCK) {
                 for input in block * BLOCK..inputs.min((block + 1) * BLOCK) {
-                    for output in first..outputs.min(first + BLOCK) {
-                        let row = ((group * outputs + output) * inputs + input) * all_taps;
-                        let (row, place) = (&weight[row..][..all_taps], (group * inputs + input) * outputs + output);
-                        for (taps, start) in lists.iter().zip(&starts) {
-                            let to = start.at(place * taps.len());
-                            // SAFETY: there is memory for the taps of every place. Only this task writes to this place.
-                            unsafe {
-                                if taps.len() == all_taps && all_taps <= FEW {
-                                    copy_few(row.as_ptr(), to, all_taps);
-                                } else {
-                                    taps.iter().enumerate().for_each(|(i, tap)| to.add(i).write(row[*tap]));
-                                }
-                            }
-                        }
-                    }
+                    (first..outputs.min(first + BLOCK)).for_each(|output| copy(group, input, output));
                 }
             }
         }

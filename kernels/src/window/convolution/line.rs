@@ -2,6 +2,20 @@
 
 use crate::runtime::register::Register;
 
+/// Copies the contiguous elements that fill registers, and returns their number.
+///
+/// # Safety
+/// There are `n` elements, and room for them.
+#[inline(always)]
+unsafe fn copy_whole<R: Register>(from: *const R::Element, to: *mut R::Element, n: usize) -> usize {
+    let whole = n - n % R::LANES;
+    for i in (0..whole).step_by(R::LANES) {
+        // SAFETY: by contract.
+        unsafe { R::load(from.add(i)).store(to.add(i)) };
+    }
+    whole
+}
+
 /// Copies `n` elements that are `step` elements apart to contiguous memory, and writes fewer zeros after them than there are
 /// lanes: a store of a whole register is faster than that of a part.
 ///
@@ -13,10 +27,7 @@ pub(super) unsafe fn gather<R: Register>(from: *const R::Element, step: usize, t
     unsafe {
         match step {
             1 => {
-                let whole = n - n % R::LANES;
-                for i in (0..whole).step_by(R::LANES) {
-                    R::load(from.add(i)).store(to.add(i));
-                }
+                let whole = copy_whole::<R>(from, to, n);
                 if whole < n {
                     R::load_part(from.add(whole), n - whole).store(to.add(whole));
                 }
@@ -67,10 +78,7 @@ pub(super) unsafe fn scatter<R: Register>(
     unsafe {
         match (rows, step) {
             (1, 1) => {
-                let whole = n - n % R::LANES;
-                for i in (0..whole).step_by(R::LANES) {
-                    R::load(from.add(i)).store(to.add(i));
-                }
+                let whole = copy_whole::<R>(from, to, n);
                 if whole < n {
                     R::load_part(from.add(whole), n - whole).store_part(to.add(whole), n - whole);
                 }
