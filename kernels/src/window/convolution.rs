@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::linalg::gemm::tiled::{IMAGES, try_with_memory};
 use crate::linalg::gemm::{View, Visit, visit_as};
-use crate::memory;
 use crate::number::scalar::{Float, Machine};
 use crate::runtime::register::Tiled;
 use crate::runtime::stop::Pace;
@@ -72,11 +71,6 @@ fn share<T>(
         }
     });
     if failed.into_inner() { Err(OutOfMemory) } else { Ok(()) }
-}
-
-/// `n` zeros.
-fn zeros<T: Tiled>(n: usize) -> Result<Vec<T>, OutOfMemory> {
-    memory::zeros(n).map_err(|_| OutOfMemory)
 }
 
 /// Memory that tasks write to, each in its own places.

@@ -108,8 +108,8 @@ pub(super) fn correlate<T: Tiled>(
     let (count, volume): (usize, usize) =
         (axes.iter().map(|a| a.count).product(), axes.iter().map(|a| a.size).product());
     // The method determines the bits of sums, so it is that of results in memory.
-    let whole = ImageLayout::new(axes).ok_or(OutOfMemory)?;
-    let method = Method::of::<T>(&whole, &bands[0].layout, outputs);
+    let is_identity = axes.iter().all(Axis::is_identity);
+    let method = if is_identity { Method::Identity } else { Method::of::<T>(&bands[0].layout, outputs) };
     if let Target::Visit(_) = target {
         bands = bands_for(outputs)?;
     }
@@ -167,7 +167,7 @@ struct Correlation<'a, T> {
     /// The number of windows along each axis.
     counts: [usize; 3],
     bands: Vec<Band>,
-    /// What the taps of each part read: those of every input if the images are read in place.
+    /// The elements that the taps of each part read. A method that reads images in place has tables for all inputs, others for one.
     tables: Tables,
     method: Method,
     /// True if results are computed in the task's own memory and then copied to their destination.
@@ -335,10 +335,7 @@ impl Method {
     }
 
     /// The method with the least estimated waste for the images of a band: unused lanes of registers, or the time to pack panels.
-    fn of<T>(whole: &ImageLayout, layout: &ImageLayout, outputs: usize) -> Method {
-        if whole.is_identity() {
-            return Method::Identity;
-        }
+    fn of<T>(layout: &ImageLayout, outputs: usize) -> Method {
         let (lanes, inner) = (64 / size_of::<T>(), layout.counts()[2]);
         let percent = |part: usize, whole: usize| 100 * part / whole.max(1);
         // A single register of columns waits for the rows of weights to be loaded.

@@ -29,6 +29,11 @@ impl Axis {
         let shifts = self.shifts.iter().map(|shift| shift + (windows.start * self.stride) as i64).collect();
         Axis { count: windows.len(), shifts, ..*self }
     }
+
+    /// True if each window reads the element with its index.
+    pub fn is_identity(&self) -> bool {
+        self.shifts == [0] && self.stride == 1 && self.count == self.size
+    }
 }
 
 /// The indices of all taps along each axis.
@@ -203,11 +208,6 @@ impl ImageLayout {
     pub fn flat_runs(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let ([outer, middle, inner], pitch, rows) = (self.counts, self.pitch(), self.axes[1].len);
         (0..outer).map(move |i| (i * middle * pitch, i * rows * pitch, (middle - 1) * pitch + inner))
-    }
-
-    /// True if the image of a channel equals the channel.
-    pub fn is_identity(&self) -> bool {
-        self.axes.iter().all(|a| a.taps.len() == 1 && a.stride == 1 && a.first == 0 && a.len == a.size)
     }
 
     /// Writes zeros between and after the elements of the images of some channels.

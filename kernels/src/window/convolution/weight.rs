@@ -7,10 +7,10 @@ use super::direct::Dots;
 use super::im2col::Pack;
 use super::image::{Axis, all_taps};
 use super::tables::Tables;
-use super::{Channels, OutOfMemory, PARTS, Shared, matrix, share, zeros};
+use super::{Channels, OutOfMemory, PARTS, Shared, matrix, share};
 use crate::linalg::gemm::View;
 use crate::linalg::gemm::tiled::{Right, Tile, tiles_of};
-use crate::memory::copy::copy;
+use crate::memory::{self, copy::copy};
 use crate::runtime::register::{Job, Register, Tiled, in_registers};
 use crate::runtime::threads::parallel_for;
 
@@ -43,7 +43,8 @@ pub(super) fn of_weight<T: Tiled>(
     let blocks = wanted.div_ceil(pieces).min(inputs);
     let part = |n: usize, part: usize, parts: usize| part * n / parts..(part + 1) * n / parts;
     let (rows, most) = (inputs * taps, inputs.div_ceil(blocks));
-    let mut sums = zeros::<T>(groups.checked_mul(pieces * rows * outputs).ok_or(OutOfMemory)?)?;
+    let sums = memory::zeros::<T>(groups.checked_mul(pieces * rows * outputs).ok_or(OutOfMemory)?);
+    let mut sums = sums.map_err(|_| OutOfMemory)?;
     let shared = Shared(sums.as_mut_ptr());
     // The rows of a tile, the panels of all outputs, and a spare panel.
     let packed = DEPTH * (outputs + 128);
