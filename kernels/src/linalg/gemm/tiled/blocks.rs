@@ -22,9 +22,12 @@ const SHALLOW: usize = 64;
 /// The size in bytes up to which `b`, or an `a` with contiguous columns, is read in place from the L1 cache or close to
 /// it.
 const LEVEL_1: usize = 48 << 10;
-/// The size in bytes of a part of `a` that fits the L2 cache together with a panel. Twice the size is still faster than
-/// sharing packed panels.
+/// The size in bytes of a part of `a` that fits the L2 cache together with a panel.
 const LEVEL_2: usize = 128 << 10;
+/// The size in bytes of a part of `a` up to which each task packs panels for itself; and that of an `a` that needs no
+/// packing, with AVX-512. A CPU with AVX-512 has an L2 cache of 1 MiB or more, as a rule.
+const OWN_PANELS: usize = 256 << 10;
+const OWN_PANELS_WIDE: usize = 768 << 10;
 /// The size in bytes up to which an `a` with contiguous rows needs no packing.
 const STRAIGHT: usize = 1 << 20;
 /// The size in bytes of the part of `b` that is packed for all threads at a time.
@@ -190,9 +193,12 @@ impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
         let (few, flat) = (bytes::<R>(n, k) <= LEVEL_1, m <= 2 * R::ROWS);
         // Rows that are far apart map to few cache sets.
         let near = |b: View<_>| bytes::<R>(b.rows.unsigned_abs(), k) <= LEVEL_1;
+        let lies_well = a.columns == 1 && bytes::<R>(m, k) <= STRAIGHT || a.rows == 1 && bytes::<R>(m, k) <= LEVEL_1;
+        let is_wide = bytes::<R>(1, R::LANES) == 64;
+        let most = if lies_well && is_wide { OWN_PANELS_WIDE } else { OWN_PANELS };
         let panels = if b.view().is_some_and(|b| b.columns == 1 && (few && near(b) || flat)) {
             Panels::Direct
-        } else if bytes::<R>(m, depth) <= 2 * LEVEL_2 && (threads == 1 || count >= 2 * threads) {
+        } else if bytes::<R>(m, depth) <= most && (threads == 1 || count >= 2 * threads) {
             Panels::Own
         } else {
             Panels::Shared
@@ -200,7 +206,6 @@ impl<R: Register, B: Right<R::Element>> Product<'_, R, B> {
         let depth = if panels == Panels::Direct && !few { depth.min(SHALLOW) } else { depth };
         // While all panels stay in the L1 cache, each tile of `a` is multiplied with all of them before the next tile.
         let group = if few { count } else { 1 };
-        let lies_well = a.columns == 1 && bytes::<R>(m, k) <= STRAIGHT || a.rows == 1 && bytes::<R>(m, k) <= LEVEL_1;
         let (pack_a, shared) = (count > 1 && !lies_well, ptr::null_mut());
         Product { a, b, c, m, n, k: 0..k, add, threads, depth, group, panels, pack_a, shared, visit: None }
     }
