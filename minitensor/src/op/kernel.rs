@@ -228,7 +228,7 @@ impl Kernels {
     }
 
     /// The loop over cells for these dtypes.
-    pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<'_, CellKernel>> {
+    pub(crate) fn cell(&self, dtypes: &[DType]) -> Option<Kernel<'static, CellKernel>> {
         match self {
             Kernels::Cells(find) | Kernels::Columns(find) => find(dtypes).map(Kernel::Compiled),
             Kernels::Loaded(op) => op.find(dtypes).map(|kernel| Kernel::Loaded(*op, kernel)),

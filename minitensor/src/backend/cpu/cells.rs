@@ -3,8 +3,10 @@
 mod buffers;
 mod call;
 mod choice;
+pub mod kept;
 mod operand;
 mod partial_sums;
+mod plan;
 mod tables;
 mod walk;
 
@@ -15,7 +17,8 @@ use self::call::{Call, Results};
 use self::choice::Traits;
 use self::operand::CellOperand;
 use self::partial_sums::PartialSums;
-use self::walk::{Cells, group};
+use self::plan::Plan;
+use self::walk::group;
 use super::strided::BREATH;
 use crate::attr::Attr;
 use crate::backend::Wanted;
@@ -23,8 +26,7 @@ use crate::backend::shapes::CallShapes;
 use crate::error::Result;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::call::shape_rule::CoreShapes;
-use crate::op::{Backward, Kernels, OpDef};
-use crate::stop::parallel_for;
+use crate::op::{Backward, Kernels, OpRef};
 use crate::tensor::{Device, DeviceKind, Shape, Tensor};
 
 /// The fewest elements for a thread.
@@ -38,7 +40,7 @@ const SIDE_BY_SIDE: usize = 64;
 /// dimensions is the sum over all cells.
 #[allow(clippy::too_many_arguments)]
 pub fn run(
-    op: &OpDef,
+    op: &OpRef,
     shapes: &CallShapes,
     rule: &CoreShapes,
     inputs: &[Option<&Tensor>],
@@ -93,12 +95,11 @@ pub fn run(
     }
     let batch = merged(&batch, &mut operands);
     let together = together.unwrap_or_else(|| (BREATH / work).max(beside));
-    let (kernel, is_of_columns) = (choice.kernel(), choice.is_of_columns);
-    parallel_for(cells, grain, |range| {
-        let part = range.start / grain;
-        let cells = Cells { operands: &operands, batch: &batch, kernel, is_of_columns, attrs, part, together };
-        cells.run(range).map_err(|error| error.context(format!("op '{}'", op.name)))
-    })?;
+    let plan = Plan { operands, batch, choice, grain, together };
+    plan.run(op, attrs)?;
+    if partial.is_empty() {
+        kept::keep(op, &call, &results, plan, wanted);
+    }
     partial.iter().for_each(PartialSums::finish);
     Ok(results)
 }

@@ -97,7 +97,7 @@ impl<'a> Call<'a> {
     }
 
     /// The kernel that takes half floats as they are in memory, if the op has one for the inputs.
-    pub fn kernel_of_halves(&self) -> Option<Kernel<'a, CellKernel>> {
+    pub fn kernel_of_halves(&self) -> Option<Kernel<'static, CellKernel>> {
         let [dtype @ (DType::F16 | DType::Bf16)] = self.dtypes[..] else { return None };
         let cores: Option<SmallVec<[&[usize]; 4]>> = self
             .inputs

@@ -33,7 +33,7 @@ pub struct Traits<'t, 'a> {
     pub compute: &'t [DType],
     /// The kernels of the op for these dtypes.
     pub found: Option<&'a Kernels>,
-    pub of_halves: Option<Kernel<'a, CellKernel>>,
+    pub of_halves: Option<Kernel<'static, CellKernel>>,
     /// Whether a result is the sum over the cells.
     pub has_sums: bool,
     /// Whether `found` takes cells as the columns of tables, and whether they are in memory as such.
@@ -42,8 +42,8 @@ pub struct Traits<'t, 'a> {
 }
 
 /// What computes the cells, and how it takes them.
-pub struct Choice<'a> {
-    means: Means<'a>,
+pub struct Choice {
+    means: Means,
     dtype: DType,
     /// The plan that takes half floats as they are in memory.
     stored: Option<Arc<RowPlan>>,
@@ -54,9 +54,9 @@ pub struct Choice<'a> {
 }
 
 /// What computes the cells.
-enum Means<'a> {
+enum Means {
     Program(Arc<RowKernel>),
-    Compiled(Kernel<'a, CellKernel>),
+    Compiled(Kernel<'static, CellKernel>),
 }
 
 impl<'a> Traits<'_, 'a> {
@@ -162,7 +162,7 @@ impl<'a> Traits<'_, 'a> {
 
     /// # Errors
     /// If the op has no kernel for the dtypes.
-    pub fn choose(&self) -> Result<Choice<'a>> {
+    pub fn choose(&self) -> Result<Choice> {
         let (is_beside, has_half_rows) = (self.is_beside(), self.has_half_rows());
         let assembled = self.assembled(is_beside, has_half_rows);
         let is_of_columns = self.takes_columns && is_beside && !self.is_table && assembled.is_none();
@@ -188,7 +188,7 @@ impl<'a> Traits<'_, 'a> {
     }
 }
 
-impl Choice<'_> {
+impl Choice {
     pub fn kernel(&self) -> Kernel<'_, CellKernel> {
         match &self.means {
             Means::Program(rows) => Kernel::Rows(rows, self.dtype, self.stored.as_deref()),
