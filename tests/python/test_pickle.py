@@ -1,7 +1,10 @@
 """Pickling of results, dtypes, ops and other values of the package."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -38,3 +41,32 @@ PICKLED = [mt.float32, mt.ops.exp, VERSION, mt.plugins.PluginInfo("p", VERSION)]
 @pytest.mark.parametrize("given", PICKLED, ids=map(str, PICKLED))
 def test_values_of_the_package_are_pickled(given):
     assert pickle.loads(pickle.dumps(given)) == given
+
+
+def test_a_fresh_process_finds_the_ops_of_an_installed_plugin(tmp_path):
+    (tmp_path / "pickled_plugin.py").write_text(
+        "import minitensor as mt\n"
+        "from minitensor import plugins\n"
+        'info = plugins.PluginInfo("pickled_plugin", plugins.VersionInfo(1, 2, 0))\n'
+        "plugin = plugins.CustomPlugin(info)\n"
+        "def triple(x):\n"
+        "    return x * 3\n"
+        "plugin.set_custom_operations_fn(\n"
+        '    lambda: [mt.CustomOpBuilder("pickled_plugin::triple", 1).forward(triple).build()]\n'
+        ")\n"
+    )
+    installed = tmp_path / "pickled_plugin-1.2.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: pickled_plugin\nVersion: 1.2.0\n")
+    (installed / "entry_points.txt").write_text("[minitensor.plugins]\npickled_plugin = pickled_plugin:plugin\n")
+
+    def run(code: str, path: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        return (done.stdout or done.stderr).strip().splitlines()[-1]
+
+    dump = "import pickle, minitensor as mt; print(pickle.dumps(mt.ops.pickled_plugin.triple, 4).hex())"
+    load = f"import pickle; print(pickle.loads(bytes.fromhex('{run(dump, str(tmp_path))}'))(2.0))"
+    assert run(load, str(tmp_path)) == "tensor(6.)"
+    assert run("import minitensor.ops.pickled_plugin as p; print(p.triple(1.0))", "") != "tensor(3.)"
+    assert "No module named 'minitensor.ops.pickled_plugin'" in run(load, "")

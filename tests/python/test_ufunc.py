@@ -308,6 +308,13 @@ def test_ufuncs_are_pickled_by_the_name_of_their_op():
     assert again(3.0, 4.0) == 5 and again.reduce([3.0, 4.0]) == 5
 
 
+def test_the_pickle_of_a_ufunc_of_another_version_says_so_when_it_is_called():
+    data = pickle.dumps(UFUNC("hypot"))
+    other = data.replace(mt.__version__.encode(), b"9.9.9")
+    with pytest.raises(RuntimeError, match="op 'hypot' was pickled with minitensor 9.9.9, but this process has"):
+        pickle.loads(other)(3.0, 4.0)
+
+
 SIGNATURES = {
     "swish": "()->()",
     "hypot": "(),()->()",

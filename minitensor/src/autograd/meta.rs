@@ -73,6 +73,11 @@ impl GradMeta {
         self.requires_grad.load(Ordering::Acquire)
     }
 
+    /// Whether it is that of a leaf that requires a gradient.
+    pub(crate) fn is_leaf(&self) -> bool {
+        self.requires_grad() && self.state().history.is_none()
+    }
+
     /// Tells the recording of a graph that the gradient is read or replaced.
     fn note(self: &Arc<Self>) {
         if capture::is_active() {
@@ -172,8 +177,8 @@ impl Tensor {
             ));
         }
         if requires_grad || self.grad_meta().is_some() {
-            if self.is_leaf() {
-                self.storage().set_has_leaf(requires_grad);
+            if requires_grad && self.is_leaf() {
+                self.storage().add_leaf(self.grad_meta_or_init());
             }
             let was_required = self.grad_meta_or_init().requires_grad.swap(requires_grad, Ordering::AcqRel);
             if requires_grad && !was_required && capture::is_active() {

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as _typing
 
 from . import _interpreter as _interpreter  # isort: skip
-from . import _minitensor, cuda, nn, onnx, ops, optim, plugins, profiler, testing, tuning
+from . import _minitensor, _namespaces, cuda, nn, onnx, ops, optim, plugins, profiler, testing, tuning
 from ._description.notebook import register as _register_with_notebook
 from ._grad_mode import enable_grad, no_grad, set_grad_enabled
 from ._minitensor import (
@@ -113,6 +113,7 @@ if _typing.TYPE_CHECKING:
 _minitensor._fill_ops()
 plugins.discovery.enable_autoload()
 _register_with_notebook()
+_namespaces.install()
 
 __all__ = [
     "BackwardContext",

@@ -7,6 +7,9 @@ from ._minitensor import describe
 
 __all__ = ["describe"]
 
+#: Makes the namespaces importable, although no folder has them.
+__path__: list[str] = []
+
 
 def __dir__():  # type: ignore[no-untyped-def]
     return [name for name in globals() if not name.startswith("_")]

@@ -85,7 +85,9 @@ class Optimizer:
     def step(self) -> None:
         """Updates every parameter that has a gradient, in place."""
         grads = [param.grad for param in self.params]
-        before_each(lambda: self._count([grad is not None for grad in grads]))
+        # A graph keeps the function, so it must not keep the gradients.
+        is_updated = [grad is not None for grad in grads]
+        before_each(lambda: self._count(is_updated))
         for i, (param, grad, state) in enumerate(zip(self.params, grads, self.state, strict=True)):
             if grad is None:
                 continue

@@ -44,6 +44,14 @@ class BlockFunction:
         results = self._function(*arguments, **self._attrs)
         return tuple(results) if isinstance(results, tuple) else results
 
+    def is_available(self) -> bool:
+        """Whether this process has the op, of a compatible version."""
+        try:
+            _check(self._name, self._owner)
+        except RuntimeError:
+            return False
+        return True
+
     def __repr__(self) -> str:
         attrs = "".join(f", {name}={value!r}" for name, value in self._attrs.items())
         return f"<op '{self._name}'{attrs}>"

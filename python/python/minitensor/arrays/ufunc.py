@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._definitions import Definition, define
-from .._minitensor import _array_function, _infer, is_custom_op_registered_py
+from .._minitensor import _array_function, _infer
 from . import reduction
 from .block import BlockFunction
 from .rule import Rule, core_rule, text, written
@@ -257,8 +257,8 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _of_block(block: BlockFunction) -> Ufunc | BlockFunction:
-    """Returns the ufunc of an op. Without the op, returns a function whose call raises an error."""
-    return Ufunc(block.__name__) if is_custom_op_registered_py(block.__name__) else block
+    """Returns the ufunc of an op. Without the op, or with another version, returns a function whose call raises an error."""
+    return Ufunc(block.__name__) if block.is_available() else block
 
 
 def _signature(rule: Rule) -> str:

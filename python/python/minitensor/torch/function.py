@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .._minitensor import _result_class
+from .._minitensor import Tensor as OurTensor
+from .._minitensor import _result_class, asarray
 from .definition import Definition, copied, literal
 from .recording import recorded_directly
 
@@ -80,6 +82,8 @@ def make_function(op: Op) -> Callable[..., Any]:
 
     def dispatch(args: tuple[Any, ...]) -> Any:
         tensors = definition.flat(args)
+        if definition.mutated is None and any(isinstance(t, Tensor) for t in tensors):
+            tensors = [as_constant(t) for t in tensors]
         if any(isinstance(t, NUMBERS) for t in tensors):
             tensors = with_tensors(tensors)
         # Other classes, such as the proxies of torch.fx, may take part in PyTorch's calls.
@@ -101,6 +105,15 @@ def make_function(op: Op) -> Callable[..., Any]:
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__doc__ = direct.__doc__
     return call
+
+
+def as_constant(value: Any) -> Any:
+    """A number of NumPy beside tensors of PyTorch as a plain number; an array, or a tensor of ours, as a tensor."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        value = asarray(value if all(stride >= 0 for stride in value.strides) else value.copy())
+    return torch.from_dlpack(value) if isinstance(value, OurTensor) else value
 
 
 def make_numbers(definition: Definition) -> Callable[[list[Any]], list[Any]]:

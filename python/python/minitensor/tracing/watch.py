@@ -19,7 +19,7 @@ from .tree import PLAIN
 
 #: Attributes that runs of a graph read themselves.
 _OF_RUNS = ((Optimizer, {"_lr", "_steps", "_updates"}),)
-#: The deepest attribute that is watched. Modules may be nested to any depth.
+#: The deepest attribute of a variable that is watched. Modules may be nested to any depth.
 _DEPTH = 4
 #: Objects without state that a graph depends on.
 _STATELESS = (types.ModuleType, types.BuiltinFunctionType)
@@ -72,7 +72,7 @@ class State:
             elif id(value) not in seen:
                 seen.add(id(value))
                 self._describe(name, (type(value), id(value)))
-                if depth < _DEPTH or isinstance(value, Module):
+                if depth <= _DEPTH or isinstance(value, Module):
                     deeper = depth + (not isinstance(value, Module))
                     waiting += [(part, item, deeper) for part, item in self._parts(value, name)]
 

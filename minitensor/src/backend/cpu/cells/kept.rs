@@ -154,7 +154,7 @@ pub fn keep(op: &OpRef, call: &Call<'_>, results: &Results, plan: Plan, wanted: 
         && !call.dtypes.iter().any(is_half)
         && !op.attrs.iter().any(|attr| attr.kind.is_tuned())
         && op.outputs.iter().all(|output| !matches!(output.role, Role::Mutates(_)))
-        && call.inputs.iter().flatten().copied().chain(results.iter().flatten()).all(|t| is_small(t));
+        && call.inputs.iter().flatten().copied().chain(results.iter().flatten()).all(is_small);
     if !is_fit {
         return;
     }

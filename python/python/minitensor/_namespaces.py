@@ -1,0 +1,38 @@
+"""Imports namespaces of ops that installed plugins define, as `import minitensor.ops.my_ops`. Unpickling imports them."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+#: The modules whose attributes are ops and namespaces.
+_ROOTS = ("minitensor.ops", "minitensor.torch")
+
+
+class _Namespaces(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of namespaces, which exist once their plugins are loaded."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        root, _, namespace = name.rpartition(".")
+        if root not in _ROOTS or namespace.startswith("_") or root not in sys.modules:
+            return None
+        # Asked for the namespace, `mt.ops` loads the plugins.
+        getattr(sys.modules["minitensor.ops"], namespace, None)
+        return importlib.machinery.ModuleSpec(name, self) if name in sys.modules else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def install() -> None:
+    """Makes the namespaces importable."""
+    if not any(isinstance(finder, _Namespaces) for finder in sys.meta_path):
+        sys.meta_path.append(_Namespaces())
