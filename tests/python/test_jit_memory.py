@@ -71,3 +71,24 @@ def test_a_value_that_a_gradient_computes_again_is_kept():
         function(x).backward()
         gradients.append(w.grad.numpy())
     assert all(np.array_equal(gradient, gradients[0]) for gradient in gradients)
+
+
+def test_the_graphs_of_a_training_step_keep_no_gradients():
+    w = randn(512, 512).requires_grad_()
+    optimizer = mt.optim.SGD([w], lr=1e-3)
+
+    def step(x):
+        loss = ((x @ w) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    jitted, allocated = mt.jit(step), []
+    for n in range(1, 6):
+        for _ in range(3):
+            jitted(randn(n, 512))
+        gc.collect()
+        allocated.append(mt.memory_stats()["allocated"])
+    assert len(jitted.graphs) >= 5
+    assert allocated[-1] - allocated[0] < 512 * 512 * 4

@@ -194,3 +194,18 @@ def test_changes_of_state_are_noticed(f, change):
     assert len(jitted.graphs) == 1
     change()
     assert bits(jitted(x)) == bits(f(x))
+
+
+def test_attributes_are_watched_to_the_documented_depth():
+    class Node:
+        pass
+
+    o = Node()
+    o.a = Node()
+    o.a.b = Node()
+    o.a.b.c = Node()
+    o.a.b.c.d = 2.0
+    f = mt.jit(lambda x: x * o.a.b.c.d)
+    assert f(mt.ones(1)).item() == 2
+    o.a.b.c.d = 3.0
+    assert f(mt.ones(1)).item() == 3

@@ -106,3 +106,14 @@ def test_a_constant_that_the_function_changes_is_no_number():
         a, b = f(x)
         np.testing.assert_array_equal(a.numpy(), x.numpy() + 1)
         np.testing.assert_array_equal(b.numpy(), x.numpy() * (1 + x.numpy()) + 1)
+
+
+def test_an_argument_with_a_history_can_be_changed_in_place_after_the_call():
+    block, w = mt.jit(lambda h: (h * 2).tanh()), mt.ones(4, requires_grad=True)
+    for _ in range(3):
+        h = mt.ones(4) * w
+        expected = (h + (h * 2).tanh()).tolist()
+        h += block(h)
+        assert h.tolist() == expected
+        (grad,) = mt.grad(h.sum(), w)
+        np.testing.assert_allclose(grad, 1 + 2 * (1 - np.tanh(2.0) ** 2) * np.ones(4), rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Imports namespaces of ops that installed plugins define, as `import minitensor.ops.my_ops`. Unpickling imports them."""
+"""Imports namespaces of ops of installed plugins, as `import minitensor.ops.my_ops`. Unpickling imports them."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _of_block(block: BlockFunction) -> Ufunc | BlockFunction:
-    """Returns the ufunc of an op. Without the op, or with another version, returns a function whose call raises an error."""
+    """Returns the ufunc of an op. Without the op, or of another version, returns a function whose call raises."""
     return Ufunc(block.__name__) if block.is_available() else block
 
 
