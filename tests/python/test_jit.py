@@ -196,3 +196,10 @@ def test_recorded_graphs_are_printed(monkeypatch, capsys):
     monkeypatch.delenv("MINITENSOR_LOG")
     mt.jit(lambda x: x + 1)(mt.ones(2))
     assert capsys.readouterr().err == ""
+
+
+def test_tensors_without_elements_have_shapes_and_dtypes_only():
+    f = mt.jit(lambda x, y: (x @ y).tanh())
+    for _ in range(2):
+        result = f(mt.zeros((2, 3), device="meta"), mt.zeros((3, 4), device="meta"))
+        assert (result.device, result.shape, result.dtype) == ("meta", (2, 4), mt.float32)

@@ -158,6 +158,9 @@ class Jitted(watch.Watched, Generic[P, R]):
                     return entry.rebuilt(entry.run(tensors))  # type: ignore[no-any-return]
                 kind.entries = [other for other in kind.entries if other is not entry]
                 break
+        if any(t.device == "meta" for t in tensors):
+            # There is nothing to compute.
+            return self._function(*args, **kwargs)
         objects = [part.value for part in key if isinstance(part, tree.Same)]
         state = watch.State(self._function, objects)
         kind.recordings += 1
