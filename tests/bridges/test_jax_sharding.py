@@ -9,16 +9,26 @@ import pytest
 
 pytest.importorskip("jax")
 
-PROGRAM = Path(__file__).parent / "jax_devices.py"
+FOLDER = Path(__file__).parent
 
 
-@pytest.mark.parametrize("partitioner", ["shardy", "gspmd"])
-def test_sharded_arrays(partitioner):
+def run(program, partitioner):
+    """Runs a program on eight devices."""
     environment = {
         **os.environ,
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
         "JAX_PLATFORMS": "cpu",
         "JAX_USE_SHARDY_PARTITIONER": str(partitioner == "shardy"),
     }
-    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, env=environment, timeout=600)
-    assert done.stdout.strip() == "passed", done.stderr[-4000:]
+    command = [sys.executable, FOLDER / program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert done.stdout.strip() == "passed", done.stdout[-4000:] + done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("partitioner", ["shardy", "gspmd"])
+def test_sharded_arrays(partitioner):
+    run("jax_devices.py", partitioner)
+
+
+def test_opcheck_of_all_ops_on_sharded_arrays():
+    run("jax_sharded_ops.py", "shardy")

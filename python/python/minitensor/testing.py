@@ -74,8 +74,9 @@ def opcheck(
     determinism and memory leaks.
 
     `backends` selects where the op is checked. In `"torch"`, the checks are equal results, PyTorch's opcheck and
-    gradcheck, and compilation with static and dynamic shapes. In `"numpy"`, they are equal results, dtypes and shapes
-    on arrays.
+    gradcheck, compilation with static and dynamic shapes, and equal results and gradients of parts, as they are
+    computed on several machines. In `"jax"`, they are equal results, also under `jit` and `vmap`, gradients, and, if
+    there are several devices, sharded arrays. In `"numpy"`, they are equal results, dtypes and shapes on arrays.
 
     Raises RuntimeError if there are findings, and ValueError if the op rejects all generated arguments. With
     `raises=False`, returns the report in these cases too.

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.test_util import check_grads
 
 from .._minitensor import Tensor, _array_function
@@ -24,7 +25,8 @@ def check(name: str, samples: list[Sample]) -> Iterator[Finding]:
     """Yields the faults of an op: pairs of check and message.
 
     The results are those of minitensor, in eager and compiled code. `jax.vmap` equals a loop. Gradients and directional
-    derivatives agree with finite differences. Samples that the op rejects are skipped.
+    derivatives agree with finite differences. With several devices, sharded arrays have the same results. Samples that
+    the op rejects are skipped.
     """
     op = find(name)
     if op.definition.mutated is not None:
@@ -102,11 +104,39 @@ def _gradients(case: Case) -> None:
         check_grads(lambda *given: case.smooth(list(given)), arrays, order=1, modes=["rev"], atol=1e-4, rtol=1e-4)
 
 
+def _sharded(case: Case) -> None:
+    """The results and gradients for arrays whose first dimensions are divided between two devices, if there are two."""
+    devices = jax.devices()[:2]
+    if len(devices) < 2:
+        return
+    mesh = Mesh(np.array(devices), ("d",))
+    # The dtypes of parts depend on the global option, not on that of this thread.
+    before = jax.config.read("jax_enable_x64")
+    jax.config.update("jax_enable_x64", True)
+    try:
+        _compare_sharded(case, mesh)
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+def _compare_sharded(case: Case, mesh: Mesh) -> None:
+    def put(x: Any) -> Any:
+        is_even = x.ndim > 0 and x.shape[0] > 0 and x.shape[0] % 2 == 0
+        return jax.device_put(x, NamedSharding(mesh, PartitionSpec("d") if is_even else PartitionSpec()))
+
+    _compare(jax.jit(case)([put(x) for x in case.arrays]), case.expected)
+    arrays = [x for x in case.arrays if _is_double(x)]
+    if case.has_gradient and jax.eval_shape(case.smooth, arrays):
+        gradient = jax.jit(jax.grad(lambda given: sum(jnp.sin(r).sum() for r in case.smooth(given))))
+        _compare(gradient([put(x) for x in arrays]), [np.asarray(g) for g in gradient(arrays)])
+
+
 _CHECKS: dict[str, Callable[[Case], None]] = {
     "results": _results,
     "jit": _compiled,
     "vmap": _batches,
     "gradient": _gradients,
+    "sharding": _sharded,
 }
 
 

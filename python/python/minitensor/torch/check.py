@@ -11,6 +11,7 @@ from .._minitensor import DType, Tensor, _array_function
 from .definition import DTYPES
 from .op import Op
 from .registration import find
+from .sharding import batch_places
 
 #: The inputs and attributes of a call in minitensor.
 Sample = tuple[list[Any], dict[str, Any]]
@@ -46,7 +47,7 @@ def check(name: str, samples: list[Sample]) -> Iterator[Finding]:
     """Yields the faults of an op: pairs of check and message.
 
     The results are those of minitensor, in eager and compiled code, with static and dynamic shapes. PyTorch's opcheck
-    passes, and so does gradcheck for inputs of float64.
+    passes, and so does gradcheck for inputs of float64. Parts of a batch have the results and gradients of the whole.
     """
     op = find(name)
     for inputs, attrs in samples:
@@ -107,11 +108,61 @@ def gradcheck(case: Case) -> None:
     )
 
 
+def sharding(case: Case) -> None:
+    """Parts of each independent dimension have the results and gradients of the whole, as the sharding rule states."""
+    op, args = case.op, case.fresh()
+    definition = op.definition
+    if case.is_random or definition.mutated is not None or definition.gives_list:
+        return
+    tensors, attributes = definition.flat(args), args[len(definition.inputs) :]
+    cotangents = [to_torch(t) for t in case.expected]
+    whole = differentiated(op, tensors, attributes, cotangents)
+    shapes = [None if t is None else tuple(t.shape) for t in tensors]
+    for of_results, of_inputs in batch_places(op, shapes, definition.attributes(args)):
+        sizes = [
+            t.shape[place] for t, place in zip(tensors, of_inputs, strict=True) if t is not None and place is not None
+        ]
+        half = max(sizes, default=0) // 2
+        if half == 0:
+            continue
+        parts = []
+        for start, end in ((0, half), (half, None)):
+            some = [part(t, place, start, end) for t, place in zip(tensors, of_inputs, strict=True)]
+            of_some = [part(t, place, start, end) for t, place in zip(cotangents, of_results, strict=True)]
+            parts.append(differentiated(op, some, attributes, of_some))
+        # What lacks the dimension is a sum over the parts.
+        for place, all_of_it, *both in zip([*of_results, *of_inputs], whole, *parts, strict=True):
+            if all_of_it is not None:
+                joined = sum(both) if place is None else torch.cat(both, place)
+                torch.testing.assert_close(joined, all_of_it, equal_nan=True)
+
+
+def part(t: torch.Tensor | None, place: int | None, start: int, end: int | None) -> torch.Tensor | None:
+    """A part of a tensor along a dimension; the whole if it lacks the dimension."""
+    return t if t is None or place is None else t.movedim(place, 0)[start:end].movedim(0, place)
+
+
+def differentiated(
+    op: Op, tensors: list[Any], attributes: tuple[Any, ...], cotangents: list[Any]
+) -> list[torch.Tensor | None]:
+    """The results of a call, then the gradients of its inputs of float64; None for other inputs."""
+    tensors = [None if t is None else t.detach().clone() for t in tensors]
+    wanted = [t for t in tensors if t is not None and t.dtype == torch.float64 and op.definition.is_differentiable]
+    for t in wanted:
+        t.requires_grad_()
+    results = flat(op.op(*op.definition.nested(tensors), *attributes))
+    recorded = [(t, d.to(t.dtype)) for t, d in zip(results, cotangents, strict=True) if t.requires_grad]
+    if recorded:
+        torch.autograd.backward([t for t, _ in recorded], [d for _, d in recorded])
+    return [t.detach() for t in results] + [None if t is None else t.grad for t in tensors]
+
+
 CHECKS: dict[str, Callable[[Case], None]] = {
     "results": results,
     "opcheck": opcheck,
     "compilation": compilation,
     "gradcheck": gradcheck,
+    "sharding": sharding,
 }
 
 
