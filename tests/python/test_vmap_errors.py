@@ -89,6 +89,8 @@ def test_axes():
         (TypeError, "contains a str", {"in_axes": "0"}, (x,)),
         (ValueError, "out_axes must be integers", {"out_axes": None}, (x,)),
         (ValueError, "does not fit", {"out_axes": (0, 1)}, (x,)),
+        (ValueError, "mt.vmap: the result has no axis 2, its shape is", {"out_axes": 2}, (x,)),
+        (ValueError, "on the device 'meta'", {}, (mt.zeros(2, device="meta"),)),
     ]
     for kind, message, options, args in cases:
         with pytest.raises(kind, match=message):

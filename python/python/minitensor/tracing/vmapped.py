@@ -63,6 +63,8 @@ class Vmapped(watch.Watched, Generic[P, R]):
                     f"{place} {other}"
                 )
         batched = tuple(ops.moveaxis(t, axis, 0) if axis else t for t, axis, _ in found if axis is not None)
+        if any(t.device == "meta" for t in batched):
+            raise ValueError("mt.vmap: an argument is on the device 'meta', where tensors have no elements")
         number, examples = _batch_start(batched, size)
         try:
             each = iter(examples)
@@ -76,6 +78,8 @@ class Vmapped(watch.Watched, Generic[P, R]):
             results = _batch_finish(tuple(outputs), self._randomness)
         finally:
             _batch_cancel(number)
+        for t, axis in zip(results, ends, strict=True):
+            _size(t, axis, "the result")
         moved = (ops.moveaxis(t, 0, axis) if axis else t for t, axis in zip(results, ends, strict=True))
         return rebuild(moved)  # type: ignore[no-any-return]
 
