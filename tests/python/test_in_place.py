@@ -188,3 +188,18 @@ def test_an_in_place_operator_reads_the_values_from_before_it(name, mode):
         assert out.tolist() == expected.tolist()
     if mode == "recorded":
         assert mt.testing.gradcheck(changed, [x])
+
+
+def test_a_tensor_that_only_shares_memory_with_a_leaf_is_changed_in_place():
+    a = leaf(1.0, 2.0)
+    h = a * 1
+    inner = h.detach().requires_grad_()
+    mt.grad((inner * inner).sum(), inner)
+    h += 1
+    assert h.tolist() == inner.tolist() == [2.0, 3.0]
+    b = a.detach()
+    b += h
+    assert mt.grad(b.sum(), a)[0].tolist() == [1.0, 1.0]
+    assert a.tolist() == [3.0, 5.0]
+    with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
+        inner[:1] += 1

@@ -73,11 +73,6 @@ impl GradMeta {
         self.requires_grad.load(Ordering::Acquire)
     }
 
-    /// Whether it is that of a leaf that requires a gradient.
-    pub(crate) fn is_leaf(&self) -> bool {
-        self.requires_grad() && self.state().history.is_none()
-    }
-
     /// Tells the recording of a graph that the gradient is read or replaced.
     fn note(self: &Arc<Self>) {
         if capture::is_active() {
@@ -177,9 +172,6 @@ impl Tensor {
             ));
         }
         if requires_grad || self.grad_meta().is_some() {
-            if requires_grad && self.is_leaf() {
-                self.storage().add_leaf(self.grad_meta_or_init());
-            }
             let was_required = self.grad_meta_or_init().requires_grad.swap(requires_grad, Ordering::AcqRel);
             if requires_grad && !was_required && capture::is_active() {
                 record::note_leaf(self.grad_meta_or_init());
@@ -197,6 +189,12 @@ impl Tensor {
     /// Whether the tensor was created by the user, rather than computed from tensors that require gradients.
     pub fn is_leaf(&self) -> bool {
         self.grad_meta().is_none_or(|m| m.state().history.is_none()) && !self.is_behind()
+    }
+
+    /// Whether it is a leaf that requires a gradient, or a view of one.
+    pub(crate) fn is_of_leaf(&self) -> bool {
+        let whole = self.origin().map_or(self, |origin| &origin.whole);
+        whole.requires_grad() && whole.is_leaf()
     }
 
     /// Whether the gradients of both arrive at the same place.

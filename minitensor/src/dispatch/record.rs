@@ -49,8 +49,7 @@ pub fn prepare(op: &OpDef, inputs: &[Option<&Tensor>], attrs: &[Attr]) -> Result
                 op.parameter(i).name
             )));
         }
-        // A leaf, or a view of one.
-        if mutated && edges[i].is_some() && t.is_some_and(|t| t.storage().has_leaf()) {
+        if mutated && edges[i].is_some() && t.is_some_and(Tensor::is_of_leaf) {
             return Err(Error::runtime(format!(
                 "op '{}' cannot change '{}' in place, because it is a leaf that requires a gradient, or a view of \
                  one; call the op under no_grad(), or use the op that returns a new tensor",

@@ -1,14 +1,11 @@
 //! [`Storage`]: memory that tensors share, and the count of its in-place changes.
 
 use std::ops::Deref;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use crate::autograd::GradMeta;
 use crate::dispatch::capture;
 use crate::graph::record;
 
@@ -27,8 +24,6 @@ struct Changes {
     version: AtomicU64,
     /// The version after the last recorded change.
     recorded: AtomicU64,
-    /// The leaves whose memory it is, as far as they required a gradient.
-    leaves: Mutex<Vec<Weak<GradMeta>>>,
     /// Whether another library got the address of the memory, so that it may change it at any time.
     is_exported: AtomicBool,
     /// The number of sets of postponed calls that read or write the memory.
@@ -66,24 +61,6 @@ impl Storage {
     /// Marks the last in-place change as recorded.
     pub(crate) fn set_recorded(&self) {
         self.changes.recorded.store(self.version(), Ordering::Release);
-    }
-
-    fn leaves(&self) -> MutexGuard<'_, Vec<Weak<GradMeta>>> {
-        self.changes.leaves.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the memory is that of a leaf that requires a gradient.
-    pub(crate) fn has_leaf(&self) -> bool {
-        // A leaf may be dropped here, with code of the user, which must not run under the lock.
-        let leaves: SmallVec<[Arc<GradMeta>; 2]> = self.leaves().iter().filter_map(Weak::upgrade).collect();
-        leaves.iter().any(|leaf| leaf.is_leaf())
-    }
-
-    /// Notes a leaf that requires a gradient.
-    pub(crate) fn add_leaf(&self, leaf: &Arc<GradMeta>) {
-        let mut leaves = self.leaves();
-        leaves.retain(|other| other.strong_count() > 0 && !ptr::eq(other.as_ptr(), Arc::as_ptr(leaf)));
-        leaves.push(Arc::downgrade(leaf));
     }
 
     /// The number of its creation during a recording; 0 if it was created at another time.

@@ -216,10 +216,6 @@ class Jitted(watch.Watched, Generic[P, R]):
         finally:
             _record_cancel()
             runs.current.recording = None
-            # Memory of a leaf that requires a gradient must not be changed in place.
-            for a, b in zip(inner, tensors, strict=True):
-                if a is not b:
-                    a.requires_grad_(False)
         return rebuild(iter(results)), graph, rebuild, recording.functions, recording.is_kept
 
     def _warn(self, state: watch.State, entries: list[_Entry]) -> None:

@@ -79,7 +79,7 @@ class Vmapped(watch.Watched, Generic[P, R]):
         finally:
             _batch_cancel(number)
         for t, axis in zip(results, ends, strict=True):
-            _size(t, axis, "the result")
+            _size(t, axis or 0, "the result")
         moved = (ops.moveaxis(t, 0, axis) if axis else t for t, axis in zip(results, ends, strict=True))
         return rebuild(moved)  # type: ignore[no-any-return]
 
