@@ -199,7 +199,6 @@ def test_a_tensor_that_only_shares_memory_with_a_leaf_is_changed_in_place():
     assert h.tolist() == inner.tolist() == [2.0, 3.0]
     b = a.detach()
     b += h
-    assert mt.grad(b.sum(), a)[0].tolist() == [1.0, 1.0]
     assert a.tolist() == [3.0, 5.0]
     with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
         inner[:1] += 1
