@@ -92,3 +92,23 @@ def test_the_graphs_of_a_training_step_keep_no_gradients():
         allocated.append(mt.memory_stats()["allocated"])
     assert len(jitted.graphs) >= 5
     assert allocated[-1] - allocated[0] < 512 * 512 * 4
+
+
+def test_no_graph_keeps_the_first_state_of_an_optimizer():
+    w, x = randn(512, 512).requires_grad_(), randn(4, 512)
+    optimizer = mt.optim.AdamW([w], lr=1e-3)
+
+    def step(x):
+        loss = ((x @ w) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    gc.collect()
+    before, jitted = mt.memory_stats()["allocated"], mt.jit(step)
+    for _ in range(4):
+        jitted(x)
+    gc.collect()
+    # The gradient and two moments.
+    assert mt.memory_stats()["allocated"] - before < 3.5 * 512 * 512 * 4

@@ -94,6 +94,8 @@ class Optimizer:
             for name in self.buffers:
                 if name not in state:
                     state[name] = zeros_like(param)
+                    # The graph of the first step would keep its zeros, and never run again.
+                    do_not_keep()
             self._update(param, grad, state, self._numbers(i))
             if type(self) in _OURS:
                 last_call_takes(list(self._numbers(i)), partial(self._values, i))
