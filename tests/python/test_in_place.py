@@ -200,5 +200,3 @@ def test_a_tensor_that_only_shares_memory_with_a_leaf_is_changed_in_place():
     b = a.detach()
     b += h
     assert a.tolist() == [3.0, 5.0]
-    with pytest.raises(RuntimeError, match="a leaf that requires a gradient"):
-        inner[:1] += 1
