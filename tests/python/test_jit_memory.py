@@ -73,10 +73,10 @@ def test_a_value_that_a_gradient_computes_again_is_kept():
     assert all(np.array_equal(gradient, gradients[0]) for gradient in gradients)
 
 
-def test_the_graphs_of_a_training_step_keep_no_gradients():
-    w = randn(512, 512).requires_grad_()
-    optimizer = mt.optim.SGD([w], lr=1e-3)
+def jitted_step(w, optimizer):
+    """A training step of one weight."""
 
+    @mt.jit
     def step(x):
         loss = ((x @ w) ** 2).mean()
         optimizer.zero_grad()
@@ -84,7 +84,14 @@ def test_the_graphs_of_a_training_step_keep_no_gradients():
         optimizer.step()
         return loss
 
-    jitted, allocated = mt.jit(step), []
+    return step
+
+
+def test_the_graphs_of_a_training_step_keep_no_gradients():
+    w = randn(512, 512).requires_grad_()
+    optimizer = mt.optim.SGD([w], lr=1e-3)
+
+    jitted, allocated = jitted_step(w, optimizer), []
     for n in range(1, 6):
         for _ in range(3):
             jitted(randn(n, 512))
@@ -98,15 +105,8 @@ def test_no_graph_keeps_the_first_state_of_an_optimizer():
     w, x = randn(512, 512).requires_grad_(), randn(4, 512)
     optimizer = mt.optim.AdamW([w], lr=1e-3)
 
-    def step(x):
-        loss = ((x @ w) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
     gc.collect()
-    before, jitted = mt.memory_stats()["allocated"], mt.jit(step)
+    before, jitted = mt.memory_stats()["allocated"], jitted_step(w, optimizer)
     for _ in range(4):
         jitted(x)
     gc.collect()

@@ -68,5 +68,5 @@ def test_a_fresh_process_finds_the_ops_of_an_installed_plugin(tmp_path):
     dump = "import pickle, minitensor as mt; print(pickle.dumps(mt.ops.pickled_plugin.triple, 4).hex())"
     load = f"import pickle; print(pickle.loads(bytes.fromhex('{run(dump, str(tmp_path))}'))(2.0))"
     assert run(load, str(tmp_path)) == "tensor(6.)"
-    assert run("import minitensor.ops.pickled_plugin as p; print(p.triple(1.0))", "") != "tensor(3.)"
+    assert run("import minitensor.ops.pickled_plugin as p; print(p.triple(1.0))", str(tmp_path)) == "tensor(3.)"
     assert "No module named 'minitensor.ops.pickled_plugin'" in run(load, "")

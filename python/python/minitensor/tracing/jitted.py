@@ -147,6 +147,9 @@ class Jitted(watch.Watched, Generic[P, R]):
         last = self._last.get(key)
         if last is not None and (results := last.try_to_run(tensors)) is not None:
             return last.rebuilt(results)  # type: ignore[no-any-return]
+        if any(t.device == "meta" for t in tensors):
+            # There is nothing to compute.
+            return self._function(*args, **kwargs)
         # A function may have graphs for as many shapes and dtypes as it likes.
         place = (key, tuple((t.shape, t.dtype) for t in tensors))
         # It becomes the most recent one.
@@ -158,9 +161,6 @@ class Jitted(watch.Watched, Generic[P, R]):
                     return entry.rebuilt(entry.run(tensors))  # type: ignore[no-any-return]
                 kind.entries = [other for other in kind.entries if other is not entry]
                 break
-        if any(t.device == "meta" for t in tensors):
-            # There is nothing to compute.
-            return self._function(*args, **kwargs)
         objects = [part.value for part in key if isinstance(part, tree.Same)]
         state = watch.State(self._function, objects)
         kind.recordings += 1

@@ -15,6 +15,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::call::dtype_rule::DTypes;
 use crate::op::{OpDef, OpRef, Role};
+use crate::precision::is_wide;
 use crate::tensor::{Device, Shape, Strides, Tensor};
 
 /// The number of plans that a thread keeps.
@@ -32,6 +33,8 @@ struct Kept {
     op: Handle,
     attrs: SmallVec<[Attr; 4]>,
     dtypes: DTypes,
+    /// Whether half results are stored as `float32`.
+    is_wide: bool,
     inputs: SmallVec<[Option<(DType, Shape, Strides)>; 4]>,
     outputs: SmallVec<[Option<(DType, Shape)>; 1]>,
     plan: Plan,
@@ -83,6 +86,7 @@ impl Kept {
         };
         ptr::eq(self.op.address(), &raw const **op)
             && self.dtypes == *dtypes
+            && self.is_wide == is_wide()
             && self.inputs.len() == inputs.len()
             && self.inputs.iter().zip(inputs).all(is_same)
             && self.attrs.len() == attrs.len()
@@ -148,10 +152,7 @@ fn put(at: usize, kept: Box<Kept>) {
 /// Keeps the plan of a call if the call is small, and another one of these layouts would have the same plan.
 pub fn keep(op: &OpRef, call: &Call<'_>, results: &Results, plan: Plan, wanted: Wanted<'_>) {
     let is_small = |t: &Tensor| t.numel() <= SMALL && t.device() == Device::Cpu;
-    // Half floats may be stored in another dtype.
-    let is_half = |dtype: &DType| dtype.compute() != *dtype;
     let is_fit = !wanted.has_places()
-        && !call.dtypes.iter().any(is_half)
         && !op.attrs.iter().any(|attr| attr.kind.is_tuned())
         && op.outputs.iter().all(|output| !matches!(output.role, Role::Mutates(_)))
         && call.inputs.iter().flatten().copied().chain(results.iter().flatten()).all(is_small);
@@ -163,6 +164,7 @@ pub fn keep(op: &OpRef, call: &Call<'_>, results: &Results, plan: Plan, wanted: 
         op: Handle::new(op),
         attrs: call.attrs.iter().cloned().collect(),
         dtypes: call.dtypes.clone(),
+        is_wide: is_wide(),
         inputs: call.inputs.iter().map(|t| t.map(layout)).collect(),
         outputs: results.iter().map(|t| t.as_ref().map(|t| (t.dtype(), t.shape().clone()))).collect(),
         plan,

@@ -1,4 +1,4 @@
-//! [`Plan`]: what a call computes: the places of its cells, and their kernel.
+//! [`Plan`]: the operands of a call and the kernel that computes its cells.
 
 use super::choice::Choice;
 use super::operand::CellOperand;
