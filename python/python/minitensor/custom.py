@@ -312,6 +312,8 @@ def custom_op(
     """
     if function is None:
         return lambda f: _register(f, name, backward, jvp, validate, outputs, tune or {}, properties)
+    if not callable(function):
+        raise TypeError(f"custom_op takes a function, got {type(function).__name__}; pass the name as name=")
     return _register(function, name, backward, jvp, validate, outputs, tune or {}, properties)
 
 

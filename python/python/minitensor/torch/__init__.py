@@ -26,9 +26,10 @@ except ImportError as error:
 from .. import ops as _our_ops
 from . import plain as _plain
 from . import threads as _threads
+from .fakes import register_fake
 from .registration import call, decompositions, register, register_sharding
 
-__all__ = ["call", "decompositions", "register", "register_sharding"]
+__all__ = ["call", "decompositions", "register", "register_fake", "register_sharding"]
 
 _plain.make_known()
 _threads.share()

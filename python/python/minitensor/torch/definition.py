@@ -26,10 +26,10 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 #: The types of attributes in schemas.
 _TYPES = {
     "bool": "bool",
-    "int": "int",
+    "int": "SymInt",
     "float": "float",
     "str": "str",
-    "ints": "int[]",
+    "ints": "SymInt[]",
     "floats": "float[]",
     "dtype": "ScalarType",
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .._definitions import Dims, Role
 from .._minitensor import Tensor, _array_function, _infer, _infer_dtypes, ones
+from . import fakes
 from .definition import DTYPES, NAMES, Definition
 
 #: A size: an integer, or a symbol.
@@ -20,16 +22,57 @@ def results(
 ) -> list[tuple[Shape, torch.dtype]]:
     """The shapes and dtypes of the results of a call. Symbolic sizes stay symbolic if the op has a rule for shapes."""
     shapes = [None if t is None else tuple(t.shape) for t in tensors]
-    is_symbolic = any(not isinstance(n, int) for shape in shapes if shape is not None for n in shape)
-    if is_symbolic and op.shapes is not None:
-        found = dtypes_of(op, tensors, attrs)
-        return [(s, DTYPES[d]) for s, d in zip(symbolic(op, shapes, attrs), found, strict=True)]
+    if any(map(is_symbolic, [*shapes, *attrs.values()])):
+        symbols = symbolic_results(op, tensors, shapes, attrs)
+        if symbols is not None:
+            return symbols
     # Without a rule, the graph is compiled for these sizes.
+    attrs = numbers(attrs, int)
     metas = [None if t is None else (tuple(int(n) for n in t.shape), NAMES[t.dtype]) for t in tensors]
     try:
         return [(shape, DTYPES[dtype]) for shape, dtype in _infer(op.name, metas, attrs)]
     except NotImplementedError:
         return value_dependent(op, metas, attrs)
+
+
+def symbolic_results(
+    op: Definition, tensors: list[torch.Tensor | None], shapes: list[Shape | None], attrs: dict[str, Any]
+) -> list[tuple[Shape, torch.dtype]] | None:
+    """The shapes and dtypes of the results for symbolic sizes; None if the op has no rule for them."""
+    known = numbers(attrs, seen)
+    if op.shapes is not None:
+        found = dtypes_of(op, tensors, known)
+        return [(s, DTYPES[d]) for s, d in zip(symbolic(op, shapes, attrs), found, strict=True)]
+    if op.name not in fakes.FAKES:
+        return None
+    try:
+        expected = inferred(op, tensors, known)
+    except NotImplementedError:
+        return None
+    of_fake = fakes.shapes(op.name, op.nested(tensors), op.complete(attrs))
+    if of_fake is None:
+        return None
+    here, ours = [tuple(map(seen, shape)) for shape in of_fake], [shape for shape, _ in expected]
+    if here != ours:
+        fakes.report(op.name, f"it gave {here}, the op gives {ours}")
+        return None
+    return [(shape, DTYPES[dtype]) for shape, (_, dtype) in zip(of_fake, expected, strict=True)]
+
+
+def is_symbolic(sizes: Any) -> bool:
+    """Whether a shape or an attribute has a symbol."""
+    return isinstance(sizes, torch.SymInt) or (isinstance(sizes, list | tuple) and any(map(is_symbolic, sizes)))
+
+
+def numbers(attrs: dict[str, Any], number: Callable[[Size], int]) -> dict[str, Any]:
+    """The attributes with a number for each symbol."""
+
+    def without_symbols(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [without_symbols(v) for v in value]
+        return number(value) if isinstance(value, torch.SymInt) else value
+
+    return {name: without_symbols(value) for name, value in attrs.items()}
 
 
 def dtypes_of(op: Definition, tensors: list[torch.Tensor | None], attrs: dict[str, Any]) -> list[str]:
@@ -38,8 +81,15 @@ def dtypes_of(op: Definition, tensors: list[torch.Tensor | None], attrs: dict[st
     try:
         return _infer_dtypes(op.name, dtypes, attrs)
     except NotImplementedError:
-        metas = [None if t is None else (tuple(map(seen, t.shape)), NAMES[t.dtype]) for t in tensors]
-        return [dtype for _, dtype in _infer(op.name, metas, attrs)]
+        return [dtype for _, dtype in inferred(op, tensors, attrs)]
+
+
+def inferred(
+    op: Definition, tensors: list[torch.Tensor | None], attrs: dict[str, Any]
+) -> list[tuple[tuple[int, ...], str]]:
+    """The shapes and dtypes of the results for sizes that were seen."""
+    metas = [None if t is None else (tuple(map(seen, t.shape)), NAMES[t.dtype]) for t in tensors]
+    return _infer(op.name, metas, attrs)
 
 
 def seen(size: Size) -> int:
@@ -66,6 +116,9 @@ def symbolic(op: Definition, shapes: list[Shape | None], attrs: dict[str, Any]) 
     """The shapes of the results by the op's rule."""
     assert op.shapes is not None
     axis, attrs = op.shapes.axis, op.complete(attrs)
+    if axis is not None:
+        # A graph is for fixed axes, even if they are arguments of the compiled function.
+        attrs |= numbers({axis.attribute: attrs[axis.attribute]}, int)
     outputs = [op.shapes.of(Role(True, k)) for k in range(len(op.outputs))]
     given = [(op.shapes.of(Role(False, k)), shape) for k, shape in enumerate(shapes) if shape is not None]
     if axis is None:
