@@ -2,7 +2,7 @@
 
 use minitensor::prelude::*;
 
-use crate::shape::{reshape, squeeze, unsqueeze};
+use crate::shape::{matrix_transpose, reshape, squeeze, unsqueeze};
 
 /// The product of matrices; [`matmul()`] also takes vectors.
 #[custom_op(
@@ -39,9 +39,43 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// `x @ y` with at least two axes each. If a whole batch is multiplied by one matrix of several columns, this is a single
-/// product of all its rows, and so is the gradient of the matrix, instead of a sum over the batch.
+/// `x @ weight.T + bias` over the last axis of `x`, as in a layer of a neural network. The gradient of `weight` is computed in
+/// the order of its elements, so it needs no transposition.
+#[custom_op(
+    shape = (x: [.., k], weight: [n, k], bias: [n]) -> [.., n],
+    backward = |d| {
+        x: matmul(d, weight.conj()),
+        weight: linalg::matrix_product(d.reshape(self::rows(x.shape, n)).matrix_transpose(), x.reshape(self::rows(x.shape, k)).conj()),
+        bias: d,
+    },
+)]
+pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    let row = (x.ndim() == 1).then(|| unsqueeze::call(x, 0)).transpose()?;
+    let mut out = product_of_rows(row.as_ref().unwrap_or(x), &weight.matrix_transpose())?;
+    if row.is_some() {
+        out = squeeze::call(&out, Some(&[0]))?;
+    }
+    match bias {
+        Some(bias) => Ok(out + bias),
+        None => Ok(out),
+    }
+}
+
+/// The shape of all rows of a tensor, of this width.
+fn rows(shape: Vec<i64>, width: i64) -> Vec<i64> {
+    vec![shape[..shape.len() - 1].iter().product(), width]
+}
+
+/// `x @ y` with at least two axes each.
 fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let is_transposed =
+        y.ndim() == 2 && y.strides()[0] == 1 && y.strides()[1] > 1 && x.shape().last() == y.shape().first();
+    if is_transposed { linear::call(x, &matrix_transpose::call(y)?, None) } else { product_of_rows(x, y) }
+}
+
+/// The same. If a whole batch is multiplied by one matrix of several columns, this is a single product of all its rows, and so is
+/// the gradient of the matrix, instead of a sum over the batch.
+fn product_of_rows(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
     let is_one_matrix = x.ndim() > 2 && y.ndim() == 2 && n > 1;
     let Some((_, batch)) = x.shape().split_last().filter(|(width, _)| is_one_matrix && **width == k) else {

@@ -242,6 +242,19 @@ TABLE = [
     one("indexing::wrap", [("whole", (7,))], lambda i: np.where(i < 0, i + 6, i), size=6, axis=0),
     one("layer_norm", [ROWS, ("real", (6,)), ("real", (6,))], layer_norm, lambda x, w, b: F.layer_norm(x, (6,), w, b)),
     one("linalg::matrix_product", [("real", (2, 3, 4)), ("real", (2, 4, 5))], np.matmul, t("matmul")),
+    expand(
+        Case("linear", [X, X, X], lambda x, w, b: x @ w.T + b, F.linear),
+        [
+            [(3, 4), (5, 4), (5,)],
+            [(2, 3, 4), (5, 4), (5,)],
+            [(4,), (5, 4), (5,)],
+            [(0, 4), (5, 4), (5,)],
+            [(3, 0), (5, 0), (5,)],
+            [(3, 4), (0, 4), (0,)],
+            [(65, 33), (70, 33), (70,)],
+        ],
+    ),
+    one("linear", [("complex", (3, 4)), ("complex", (5, 4))], lambda x, w: x @ w.T, F.linear),
     one("log_softmax", [ROWS], lambda x: special.log_softmax(x, 1), lambda x: x.log_softmax(1), axis=1),
     expand(
         Case("matmul", [X, X], np.matmul, t("matmul")),

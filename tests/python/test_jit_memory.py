@@ -112,3 +112,66 @@ def test_no_graph_keeps_the_first_state_of_an_optimizer():
     gc.collect()
     # The gradient and two moments.
     assert mt.memory_stats()["allocated"] - before < 3.5 * 512 * 512 * 4
+
+
+def test_new_gradients_take_the_place_of_old_ones():
+    layers = [mt.nn.Linear(512, 512, bias=False) for _ in range(8)]
+    optimizer = mt.optim.SGD([layer.weight for layer in layers], lr=1e-3)
+
+    @mt.jit
+    def step(x):
+        for layer in layers:
+            x = layer(x).tanh()
+        loss = (x * x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = randn(8, 512)
+    for _ in range(3):
+        step(x)
+    assert peak(lambda: step(x)) < 2
+
+
+def test_an_error_before_a_gradient_is_computed_keeps_the_old_one():
+    table = randn(4, 3).requires_grad_()
+
+    @mt.jit
+    def step(index):
+        loss = mt.ops.embedding(table, index).sum()
+        table.grad = None
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        step(mt.Tensor([0, 1, 2]))
+    before = table.grad.numpy().copy()
+    with pytest.raises(IndexError):
+        step(mt.Tensor([0, 1, 7]))
+    assert np.array_equal(table.grad.numpy(), before)
+
+
+def test_a_gradient_that_is_read_is_kept():
+    w = randn(3).requires_grad_()
+
+    @mt.jit
+    def step(x):
+        before = w.grad
+        w.grad = None
+        (w * x).sum().backward()
+        return before + w.grad
+
+    w.grad = mt.ones(3)
+    for _ in range(3):
+        before = w.grad.numpy().copy()
+        x = randn(3)
+        np.testing.assert_array_equal(step(x).numpy(), before + x.numpy())
+        np.testing.assert_array_equal(w.grad.numpy(), x.numpy())
+
+
+def test_the_gradient_of_a_transposed_matrix_is_computed_in_its_order():
+    x, w = randn(8, 512), randn(512, 512).requires_grad_()
+    loss = (x @ w.T).sum()
+    # The gradient, and no transposed copy of it.
+    assert peak(loss.backward) < 1.5

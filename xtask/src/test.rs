@@ -176,6 +176,9 @@ fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
     line.output(VENV.program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
 }
 
+/// Files of tests run in processes side by side; the tests of a file share what it sets up. Each process needs about 1.5 GB.
+const SIDE_BY_SIDE: &str = "--numprocesses auto --maxprocesses 4 --dist loadfile";
+
 /// Runs pytest on the package installed in `.venv`, not on its source folder, with additional environment variables.
 pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
     pytest_in(&VENV, line, arguments, variables)
@@ -184,5 +187,6 @@ pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Resul
 fn pytest_in(environment: &Environment, line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
     let mut pytest = environment.program("python");
     pytest.args(["-m", "pytest", "-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]);
+    pytest.args(SIDE_BY_SIDE.split(' '));
     line.output(pytest.args(arguments.split(' ')).env("MPLBACKEND", "Agg").envs(variables.iter().copied()))
 }

@@ -97,7 +97,7 @@ impl GradMeta {
         let sum = match &before {
             Some(before) => names::ADD.call(&[before.into(), (&grad).into()], &[])?,
             None if is_recorded => names::CLONE.call(&[(&grad).into()], &[])?,
-            None if grad.is_contiguous() && grad.is_unshared() => grad.clone(),
+            None if grad.is_contiguous() && grad.is_sole() => grad.detach(),
             None => grad.copied()?,
         };
         Ok(Sum { grad, is_recorded, before, sum })

@@ -74,9 +74,18 @@ impl Executable {
     /// The error of a call.
     pub fn run(&self, reads: Reads<'_>, is_recorded: bool) -> Result<Vec<Tensor>> {
         let _mode = (!is_recorded).then(NoGrad::new);
+        self.run_with(reads, |_| ())
+    }
+
+    /// Runs the calls, and returns the results. `before` gets the position of each call that is about to run.
+    ///
+    /// # Errors
+    /// The error of a call.
+    pub fn run_with(&self, reads: Reads<'_>, before: impl Fn(usize)) -> Result<Vec<Tensor>> {
         let mut values = self.begin(reads)?;
         for at in 0..self.graph.calls.len() {
             interrupt::check()?;
+            before(at);
             self.step(at, &mut values, reads.numbers)?;
             self.forget(at, &mut values);
         }

@@ -1,6 +1,6 @@
 //! [`Traced`]: a recorded function: its graph, its gradient, and the conditions under which they are valid.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -12,7 +12,7 @@ use super::record::Recording;
 use super::recorder::Recorder;
 use super::run::{Executable, Reads};
 use super::{pass, verify};
-use crate::autograd::{GradMeta, is_grad_enabled};
+use crate::autograd::{GradMeta, NoGrad, is_grad_enabled};
 use crate::error::{Error, Result};
 use crate::op::{OpRef, registry};
 use crate::tensor::{Device, Storage, Tensor};
@@ -31,6 +31,8 @@ pub struct Traced {
     memories: Vec<Weak<Storage>>,
     /// The leaves whose accumulated gradients the function reads or replaces.
     leaves: Vec<Leaf>,
+    /// The calls that compute a gradient which replaces an unread one, in order, each with the position of the leaf.
+    replacing: Vec<(usize, usize)>,
     /// Memory that the function created, and that is none of its results. If something still holds it, then the
     /// function has changed the state of an object, and must be recorded again with that state.
     strays: Mutex<Vec<Weak<Storage>>>,
@@ -156,6 +158,7 @@ impl Traced {
             forward = forward.without_histories();
         }
         let forward = pass::apply(forward.compact(), |name, graph| stages.push((name.to_owned(), graph.to_string())))?;
+        let replacing = replacing(&forward, &leaves);
         let forward = Arc::new(Executable::new(forward));
         let gradient = gradient.map(|gradient| {
             let op = gradient.op(&forward, args.len());
@@ -170,6 +173,7 @@ impl Traced {
             captured,
             memories,
             leaves,
+            replacing,
             strays: Mutex::new(strays),
             stages,
             ops: recorder.ops.into_values().filter(registry::has).collect(),
@@ -243,7 +247,10 @@ impl Traced {
     pub fn run(&self, args: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>> {
         let captured = self.captured().ok_or_else(stale)?;
         let reads = Reads { args, captured: &captured, numbers };
-        let mut outputs = self.forward.run(reads, false)?;
+        let mut outputs = {
+            let _mode = NoGrad::new();
+            self.forward.run_with(reads, |call| self.drop_replaced(call, args))?
+        };
         for leaf in &self.leaves {
             if let (Some(end), Some(meta)) = (leaf.replaced, leaf.meta(args)) {
                 meta.set_grad(end.map(|at| outputs[at].clone()));
@@ -257,6 +264,16 @@ impl Traced {
         }
         self.attach(reads, &mut outputs, &saved)?;
         Ok(outputs)
+    }
+
+    /// Drops the gradients that this call replaces, so that old and new ones do not need memory at the same time.
+    fn drop_replaced(&self, call: usize, args: &[Tensor]) {
+        let first = self.replacing.partition_point(|(at, _)| *at < call);
+        for (_, leaf) in self.replacing[first..].iter().take_while(|(at, _)| *at == call) {
+            if let Some(meta) = self.leaves[*leaf].meta(args) {
+                meta.set_grad(None);
+            }
+        }
     }
 
     /// Gives the results their history.
@@ -291,6 +308,30 @@ impl Traced {
     pub fn requires_grad(&self) -> bool {
         self.arguments.iter().any(Argument::requires_grad) || self.captured.iter().any(Captured::requires_grad)
     }
+}
+
+/// The calls that compute a gradient which replaces an unread one, in order, each with the position of the leaf.
+fn replacing(graph: &Graph, leaves: &[Leaf]) -> Vec<(usize, usize)> {
+    let is_of = |source: &Source, leaf: &Leaf| match (source, &leaf.owner) {
+        (Source::Gradient(meta), Owner::Other(owner)) => Arc::ptr_eq(meta, owner),
+        (Source::GradientOf(at), Owner::Argument(owner)) => at == owner,
+        _ => false,
+    };
+    let is_gradient = |source: &&Source| matches!(source, Source::Gradient(_) | Source::GradientOf(_));
+    let read: Vec<&Source> = graph.values.iter().map(|value| &value.source).filter(is_gradient).collect();
+    let mut leaves_of: HashMap<ValueId, Vec<usize>> = HashMap::new();
+    for (at, leaf) in leaves.iter().enumerate() {
+        if let Some(Some(end)) = leaf.replaced
+            && leaf.had_gradient
+            && !read.iter().any(|source| is_of(source, leaf))
+        {
+            leaves_of.entry(graph.outputs[end]).or_default().push(at);
+        }
+    }
+    let computed = graph.calls.iter().enumerate().flat_map(|(at, call)| call.computes().map(move |id| (at, id)));
+    computed
+        .flat_map(|(at, id)| leaves_of.remove(&id).unwrap_or_default().into_iter().map(move |leaf| (at, leaf)))
+        .collect()
 }
 
 #[cold]

@@ -193,6 +193,14 @@ impl Tensor {
         Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
     }
 
+    /// Whether it is the only reference to its memory, and has all elements of it. The tensor of which it is a view does not count, if
+    /// nothing else refers to that one.
+    pub(crate) fn is_sole(&self) -> bool {
+        let Some(Origin { whole, .. }) = self.origin() else { return self.is_unshared() };
+        let is_all = Arc::strong_count(&whole.0) == 1 && whole.numel() == self.numel();
+        is_all && Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 2
+    }
+
     /// The memory, if nothing else refers to it.
     pub(crate) fn into_buffer(self) -> Option<Buffer> {
         let inner = Arc::try_unwrap(self.0).ok()?;

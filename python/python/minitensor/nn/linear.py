@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from .. import ops
 from .._minitensor import Tensor, rand
 from .module import Module
 
@@ -55,8 +56,7 @@ class Linear(Module):
             raise ValueError(
                 f"{self!r} takes tensors whose last axis has length {self.in_features}, got shape {x.shape}"
             )
-        y = x @ self.weight.T
-        return y if self.bias is None else y + self.bias
+        return ops.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
