@@ -131,8 +131,21 @@ def test_large_blocks_are_reused_and_returned_to_the_system():
     assert mt.memory_stats()["cached"] == 0
 
 
-def test_other_threads_run_during_a_long_call():
-    x = mt.zeros((2000, 5000))
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mt.ops.sin(mt.zeros(1).expand(1 << 23)),
+        lambda: mt.full(1 << 23, 2.0),
+        lambda: mt.ones_like(mt.zeros(1).expand(1 << 23)),
+        lambda: mt.eye(1 << 12),
+        lambda: mt.randn(1 << 23),
+        lambda: mt.arange(1 << 23),
+        lambda: mt.linspace(0, 1, 1 << 23),
+        lambda: mt.randint(9, 1 << 23),
+    ],
+    ids=["sin", "full", "ones_like", "eye", "randn", "arange", "linspace", "randint"],
+)
+def test_other_threads_run_during_a_long_call(call):
     ticks, done = 0, False
 
     def tick():
@@ -149,7 +162,7 @@ def test_other_threads_run_during_a_long_call():
     try:
         for _ in range(1000):
             before = ticks
-            mt.ops.sin(x)
+            call()
             if ticks > before:
                 break
         else:

@@ -53,6 +53,19 @@ pub fn call_one(py: Python<'_>, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) ->
     call(py, op, args, || dispatch_one(op, args, attrs))
 }
 
+/// Makes so many elements.
+pub fn make<T: Send>(
+    py: Python<'_>,
+    name: &str,
+    elements: usize,
+    f: impl FnOnce() -> minitensor::Result<T> + Send,
+) -> Result<T> {
+    let run = || catch_panics(name, f);
+    let done = if elements >= LONG_CALL { gil::detach(py, run) } else { run() };
+    log::flush(py);
+    Ok(done?)
+}
+
 /// A rough estimate of the number of elements that a call processes. Inputs of different shapes may broadcast to their
 /// product.
 fn work(args: &[Arg<'_>]) -> usize {

@@ -3,7 +3,7 @@
 use minitensor::dtype::Kind;
 use minitensor::kernels::Const;
 use minitensor::random::{Block, next_key};
-use minitensor::{DType, Device, Error, Shape, Tensor, with_dtype};
+use minitensor::{DType, Device, Error, Shape, Tensor, interrupt, with_dtype};
 use minitensor_ops::random as ops;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -17,10 +17,11 @@ use crate::device::{self, DeviceLike};
 use crate::dtype;
 use crate::error::{Exception, Result, catch_panics};
 use crate::integer::Integer;
+use crate::runtime::call;
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// The number of rows of a matrix after which Python handles signals.
+/// The number of rows of a matrix between two checks for signals.
 const SIGNAL_INTERVAL: i64 = 1 << 16;
 
 /// A shape: an integer, or a list or tuple of integers.
@@ -77,15 +78,16 @@ fn real(number: Number) -> Option<f64> {
     }
 }
 
-fn filled(shape: Shape, value: Number, dtype: DType, device: Device) -> Result<Tensor> {
+fn filled(py: Python<'_>, shape: Shape, value: Number, dtype: DType, device: Device) -> Result<Tensor> {
+    let elements = shape.checked_numel()?;
     match value {
         Number::Real(value) => {
             Number::Real(value).check(dtype)?;
-            Ok(catch_panics("full()", || Tensor::full(shape, value, dtype, device))?)
+            call::make(py, "full()", elements, || Tensor::full(shape, value, dtype, device))
         }
         complex => {
-            let sizes: Vec<i64> = shape.iter().map(|s| *s as i64).collect();
-            Ok(complex.tensor(dtype)?.expand_view(&sizes)?.copied()?)
+            let one = complex.tensor(dtype)?;
+            call::make(py, "full()", elements, || one.expand_view(&sizes(&shape))?.copied())
         }
     }
 }
@@ -102,19 +104,20 @@ macro_rules! constant {
             fn $name(shape: &Bound<'_, PyTuple>, dtype: Any<'_, '_>, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
                 let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
                 let make: Make = $make;
-                let (shape, device) = (shape_of(shape)?, device::or_cpu(device));
-                finish(catch_panics(stringify!($name), || make(shape, dtype, device))?, requires_grad)
+                let (py, shape, device) = (shape.py(), shape_of(shape)?, device::or_cpu(device));
+                finish(call::make(py, stringify!($name), shape.checked_numel()?, || make(shape, dtype, device))?, requires_grad)
             }
 
             #[doc = $like_doc]
             #[pyfunction]
             #[pyo3(signature = (x, /, *, dtype=None, device=None, requires_grad=false))]
             fn $like(x: &Bound<'_, PyTensor>, dtype: Any<'_, '_>, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
-                let x = x.get().core()?;
+                let (py, x) = (x.py(), x.get().core()?);
                 let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
                 let device = device.map_or(x.device(), Device::from);
                 let make: Make = $make;
-                finish(catch_panics(stringify!($like), || make(x.shape().clone(), dtype, device))?, requires_grad)
+                let shape = x.shape().clone();
+                finish(call::make(py, stringify!($like), shape.numel(), || make(shape, dtype, device))?, requires_grad)
             }
         )*
 
@@ -170,7 +173,7 @@ fn full(
 ) -> Result<PyTensor> {
     let value = number_of(fill_value, "fill_value")?;
     let dtype = dtype.map_or(Ok(value.dtype()), dtype::parse)?;
-    finish(filled(self::shape(shape)?, value, dtype, device::or_cpu(device))?, requires_grad)
+    finish(filled(shape.py(), self::shape(shape)?, value, dtype, device::or_cpu(device))?, requires_grad)
 }
 
 /// Returns a tensor of the shape and dtype of `x` with the same value everywhere.
@@ -183,10 +186,10 @@ fn full_like(
     device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
-    let x = x.get().core()?;
+    let (py, x) = (x.py(), x.get().core()?);
     let dtype = dtype.map_or(Ok(x.dtype()), dtype::parse)?;
     let device = device.map_or(x.device(), Device::from);
-    finish(filled(x.shape().clone(), number_of(fill_value, "fill_value")?, dtype, device)?, requires_grad)
+    finish(filled(py, x.shape().clone(), number_of(fill_value, "fill_value")?, dtype, device)?, requires_grad)
 }
 
 /// Returns the numbers from `start` (0 if only one argument is given) to `stop`, excluding `stop`, in steps of `step`.
@@ -204,7 +207,7 @@ fn arange(
     device: Option<DeviceLike>,
     requires_grad: bool,
 ) -> Result<PyTensor> {
-    let zero = Number::Real(Const::Int(0));
+    let (py, zero) = (start.py(), Number::Real(Const::Int(0)));
     let first = number_of(start, "start")?;
     let (start, stop) = match stop {
         Some(stop) => (first, number_of(stop, "stop")?),
@@ -242,12 +245,13 @@ fn arange(
         _ => ((b - a) / c).ceil().max(0.0),
     };
     let shape = Shape::from([length as usize]);
-    shape.checked_numel()?;
-    let out = match (whole(start), whole(step)) {
-        (Some(a), Some(c)) if all_whole => Tensor::from_fn(shape, |i| [(a + c * i as i128) as i64])?,
-        _ => Tensor::from_fn(shape, |i| [a + c * i as f64])?,
+    let elements = shape.checked_numel()?;
+    let whole = if all_whole { whole(start).zip(whole(step)) } else { None };
+    let make = || match whole {
+        Some((a, c)) => Tensor::from_fn(shape, |i| [(a + c * i as i128) as i64]),
+        None => Tensor::from_fn(shape, |i| [a + c * i as f64]),
     };
-    convert(out, dtype, device, requires_grad)
+    finish(converted(py, "arange", elements, make, dtype, device)?, requires_grad)
 }
 
 fn size(function: &str, argument: &str, n: &Integer) -> Result<usize> {
@@ -255,11 +259,21 @@ fn size(function: &str, argument: &str, n: &Integer) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::value(format!("{function}: {argument} must be at least 0, got {n}")).into())
 }
 
-fn convert(tensor: Tensor, dtype: DType, device: Option<DeviceLike>, requires_grad: bool) -> Result<PyTensor> {
+/// Makes so many elements, as a tensor of this dtype and device.
+fn converted(
+    py: Python<'_>,
+    name: &str,
+    elements: usize,
+    make: impl FnOnce() -> minitensor::Result<Tensor> + Send,
+    dtype: DType,
+    device: Option<DeviceLike>,
+) -> Result<Tensor> {
     let device = device::or_cpu(device);
-    let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
-    let tensor = if device == tensor.device() { tensor } else { tensor.to_device(device)? };
-    finish(tensor, requires_grad)
+    call::make(py, name, elements, || {
+        let tensor = make()?;
+        let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
+        if device == tensor.device() { Ok(tensor) } else { tensor.to_device(device) }
+    })
 }
 
 /// Returns `num` evenly spaced numbers from `start` to `stop`, inclusive (`endpoint=False` excludes `stop`).
@@ -275,7 +289,7 @@ fn linspace(
     requires_grad: bool,
 ) -> Result<PyTensor> {
     let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
-    let num = size("linspace", "num", &num)?;
+    let (py, num) = (start.py(), size("linspace", "num", &num)?);
     let limit = |value: &Bound<'_, PyAny>, what: &str| -> Result<f64> {
         let number = match number_of(value, what)? {
             Number::Real(Const::Bool(v)) => Number::Real(Const::Int(v.into())),
@@ -295,8 +309,8 @@ fn linspace(
         ))
         .into());
     }
-    let values = Tensor::from_fn([num], |i| [at(i)])?;
-    convert(values, dtype, device, requires_grad)
+    let make = || Tensor::from_fn([num], |i| [at(i)]);
+    finish(converted(py, "linspace", num, make, dtype, device)?, requires_grad)
 }
 
 /// Returns a matrix with ones on the `k`-th diagonal and zeros elsewhere.
@@ -315,26 +329,31 @@ fn eye(
     let n_rows = size("eye", "n_rows", &n_rows)?;
     let columns = n_cols.map_or(Ok(n_rows), |n| size("eye", "n_cols", &n))?;
     let k = k.get("eye", "k")?;
-    let out = Tensor::zeros([n_rows, columns], dtype, Device::Cpu)?;
+    let elements = Shape::from([n_rows, columns]).checked_numel()?;
     let one = Number::Real(minitensor::kernels::Const::Int(1));
     // The rows in which the diagonal is within the matrix.
     let first = k.saturating_neg().max(0);
     let end = (columns as i64).saturating_sub(k).min(n_rows as i64);
-    for row in first..end {
-        if row % SIGNAL_INTERVAL == 0 {
-            py.check_signals()?;
+    let make = || {
+        let out = Tensor::zeros([n_rows, columns], dtype, Device::Cpu)?;
+        for row in first..end {
+            if row % SIGNAL_INTERVAL == 0 {
+                interrupt::check()?;
+            }
+            let at = (row * columns as i64 + row + k) as usize;
+            // SAFETY: the tensor is contiguous, `at` is within it, and no other code has access to it yet.
+            with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
         }
-        let at = (row * columns as i64 + row + k) as usize;
-        // SAFETY: the tensor is contiguous, `at` is within it, and no other code has access to it yet.
-        with_dtype!(dtype, T => unsafe { out.data_ptr().cast::<T>().add(at).write(one.cast()) });
-    }
-    convert(out, dtype, device, requires_grad)
+        Ok(out)
+    };
+    finish(converted(py, "eye", elements, make, dtype, device)?, requires_grad)
 }
 
 /// Returns random integers from `low` to `high`, excluding `high`; `randint(high, shape)` starts at 0.
 #[pyfunction]
 #[pyo3(signature = (low, high=None, shape=None, *, dtype=None, device=None))]
 fn randint(
+    py: Python<'_>,
     low: Integer,
     high: Any<'_, '_>,
     shape: Any<'_, '_>,
@@ -368,9 +387,10 @@ fn randint(
         ))
         .into());
     }
-    let key = next_key(shape.checked_numel()?, Block::Integer, device::or_cpu(device))?;
-    let drawn = ops::integers::call(&key, low, high, &sizes(&shape))?;
-    convert(drawn, dtype, device, false)
+    let elements = shape.checked_numel()?;
+    let key = next_key(elements, Block::Integer, device::or_cpu(device))?;
+    let make = || ops::integers::call(&key, low, high, &sizes(&shape));
+    finish(converted(py, "randint", elements, make, dtype, device)?, false)
 }
 
 /// Converts an object that holds numbers to a tensor. Shares its memory if possible (`copy=None`), never (`copy=True`),
@@ -402,7 +422,8 @@ fn asarray<'py>(
     }
     let made = catch_panics("asarray()", || array_like::tensor(obj, dtype, copy).map_err(Error::from))?;
     let dtype = made.dtype();
-    Ok(Bound::new(obj.py(), convert(made, dtype, device, false)?)?.into_any())
+    let made = converted(obj.py(), "asarray", made.numel(), || Ok(made), dtype, device)?;
+    Ok(Bound::new(obj.py(), finish(made, false)?)?.into_any())
 }
 
 /// Returns a tensor that shares the memory of a NumPy array: a change of one changes the other.
