@@ -55,6 +55,7 @@ SEQUENCES = [(n, 6, 8 + n) for n in (4, 9, 11)]
 ROWS = [(n, 6, 8) for n in (4, 9, 11)]
 IMAGES = [(n, 4, 8 + n, 9 + n) for n in (3, 9, 11)]
 VOLUMES = [(n, 4, 8 + n, 9 + n, 7 + n) for n in (3, 5, 6)]
+KEY = torch.tensor([1, 2], dtype=torch.uint64)
 INDEX = torch.zeros(2, 3, dtype=torch.int64)
 
 #: A function for each op over whole tensors, and the shapes for which one graph serves.
@@ -70,6 +71,7 @@ TENSOR_BODIES = {
     "mse of elements": (lambda x: mtt.mse(x, x[:1], reduction="none"), SEQUENCES),
     "cross_entropy": (lambda x: mtt.cross_entropy(x, x[..., 0].argsort() * 0), SEQUENCES),
     "conv1d": (lambda x: mtt.conv1d(x, torch.ones(3, 6, 3), padding=[1]), SEQUENCES),
+    "conv1d of batches": (lambda x: mtt.conv1d(x.mT, torch.ones(3, 9, 3)), [(n, 2 + n, 8, 9) for n in (3, 9)]),
     "conv2d": (lambda x: mtt.conv2d(x, torch.ones(3, 4, 3, 3), padding=[1], stride=[2]), IMAGES),
     "conv3d": (lambda x: mtt.conv3d(x, torch.ones(3, 4, 3, 3, 3)), VOLUMES),
     "conv_transpose1d": (lambda x: mtt.conv_transpose1d(x, torch.ones(6, 3, 3)), SEQUENCES),
@@ -79,6 +81,7 @@ TENSOR_BODIES = {
     "max_pool1d with steps": (lambda x: mtt.max_pool1d(x, [3], [2], [1], [2]), SEQUENCES),
     "max_pool2d": (lambda x: mtt.max_pool2d(x, [2], ceil_mode=True), IMAGES),
     "max_pool3d": (lambda x: mtt.max_pool3d(x, [2], ceil_mode=True), VOLUMES),
+    "max_pool1d of batches": (lambda x: mtt.max_pool1d(x, [2]), IMAGES),
     "avg_pool1d": (lambda x: mtt.avg_pool1d(x, [2]), SEQUENCES),
     "avg_pool2d": (lambda x: mtt.avg_pool2d(x, [2], ceil_mode=True), IMAGES),
     "avg_pool3d": (lambda x: mtt.avg_pool3d(x, [2], ceil_mode=True), VOLUMES),
@@ -94,6 +97,8 @@ TENSOR_BODIES = {
     "slice to a size": (lambda x: mtt.slice(x, axis=2, stop=x.shape[0]), SEQUENCES),
     "slice backwards": (lambda x: mtt.slice(x, axis=2, step=-2), SEQUENCES),
     "slice backwards between": (lambda x: mtt.slice(x, axis=2, start=-2, stop=1, step=-1), SEQUENCES),
+    "slice from outside": (lambda x: mtt.slice(x, axis=0, start=8, step=-3), SEQUENCES),
+    "slice to outside": (lambda x: mtt.slice(x, axis=0, stop=20, step=-1), SEQUENCES),
     "squeeze": (lambda x: mtt.squeeze(x[:1], axis=0), SEQUENCES),
     "squeeze all": (lambda x: mtt.squeeze(x[:1]), SEQUENCES),
     "unsqueeze": (lambda x: mtt.unsqueeze(x, axis=1), SEQUENCES),
@@ -113,6 +118,8 @@ TENSOR_BODIES = {
     "clone": (mtt.clone, SEQUENCES),
     "zeros_like": (mtt.zeros_like, SEQUENCES),
     "complex": (lambda x: mtt.real(mtt.complex(x, x[0])), SEQUENCES),
+    "random::uniform": (lambda x: mtt.random.uniform(KEY, [x.shape[0], 2], torch.float32), SEQUENCES),
+    "unslice": (lambda x: mtt.unslice(x, [2 * x.shape[0], 6, x.shape[2]], 0, step=2), SEQUENCES),
     "dropout": (lambda x: mtt.dropout(x, training=False), SEQUENCES),
 }
 
@@ -135,6 +142,27 @@ def test_exported_programs_have_dynamic_sizes():
         torch.testing.assert_close(program.module()(x), Layer()(x))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda q: mtt.concat([q, q]),
+        lambda q: mtt.flatten(q),
+        lambda q: mtt.reshape(q, [-1]),
+        lambda q: mtt.pad(q, [0, 1, 0, 0]),
+        lambda q: mtt.matmul(q.float(), torch.ones(2, 3)),
+        lambda q: mtt.crop(q, [0, 1, 0, 0]),
+        lambda q: mtt.slice(q, axis=0, step=-1),
+    ],
+)
+def test_sizes_may_be_known_only_when_the_graph_runs(f):
+    x = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 4.0]])
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        torch._dynamo.reset()
+        g = torch.compile(lambda x: f(torch.nonzero(x)), fullgraph=True, backend="aot_eager", dynamic=True)
+        for y in (x, x + 1):
+            assert torch.equal(g(y), f(torch.nonzero(y)))
+
+
 @pytest.fixture
 def tiled():
     @mt.custom_op(name="test_sizes::tiled")
@@ -142,7 +170,6 @@ def tiled():
         return mt.concat([x] * count)
 
     yield lambda x: mtt.test_sizes.tiled(x, count=2)
-    mtt.fakes.FAKES.pop("test_sizes::tiled", None)
     mt.unregister_custom_op_py("test_sizes::tiled")
 
 
@@ -169,3 +196,19 @@ def test_a_wrong_fake_is_not_used_and_the_log_says_why(tiled, fake, reason, capl
     mtt.register_fake("test_sizes::tiled")(fake)
     assert graph_count(tiled, [(n, 5) for n in (4, 9)]) == 2
     assert f"op 'test_sizes::tiled' is compiled for its sizes, without its fake: {reason}" in caplog.messages
+
+
+def test_a_fake_belongs_to_one_definition(tiled):
+    mtt.register_fake("test_sizes::tiled")(lambda x, count: x.new_empty(x.shape[0] * count, x.shape[1]))
+    mt.unregister_custom_op_py("test_sizes::tiled")
+
+    @mt.custom_op(name="test_sizes::tiled")
+    def tiled_again(x, *, count: int):
+        return mt.concat([x, *[x[:4]] * (count - 1)])
+
+    assert graph_count(tiled, [(n, 5) for n in (4, 9)]) == 2
+
+
+def test_a_fake_of_an_unknown_op_is_an_error():
+    with pytest.raises(ValueError, match="there is no op 'test_sizes::nothing'; register the op first"):
+        mtt.register_fake("test_sizes::nothing")

@@ -243,7 +243,7 @@ TABLE = [
     one("layer_norm", [ROWS, ("real", (6,)), ("real", (6,))], layer_norm, lambda x, w, b: F.layer_norm(x, (6,), w, b)),
     one("linalg::matrix_product", [("real", (2, 3, 4)), ("real", (2, 4, 5))], np.matmul, t("matmul")),
     expand(
-        Case("linear", [X, X, X], lambda x, w, b: x @ w.T + b, F.linear),
+        Case("linear", [X, X, X], lambda x, w, b: x @ w.T + b, lambda x, w, b: F.linear(x, w, b)),
         [
             [(3, 4), (5, 4), (5,)],
             [(2, 3, 4), (5, 4), (5,)],
@@ -254,7 +254,7 @@ TABLE = [
             [(65, 33), (70, 33), (70,)],
         ],
     ),
-    one("linear", [("complex", (3, 4)), ("complex", (5, 4))], lambda x, w: x @ w.T, F.linear),
+    one("linear", [("complex", (3, 4)), ("complex", (5, 4))], lambda x, w: x @ w.T, lambda x, w: F.linear(x, w)),
     one("log_softmax", [ROWS], lambda x: special.log_softmax(x, 1), lambda x: x.log_softmax(1), axis=1),
     expand(
         Case("matmul", [X, X], np.matmul, t("matmul")),

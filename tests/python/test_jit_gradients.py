@@ -303,3 +303,54 @@ def test_a_part_that_is_changed_later_is_not_joined():
     jitted = mt.jit(f)
     for _ in range(2):
         assert jitted(mt.Tensor([1.0, 2.0]), mt.Tensor([3.0, 4.0])).tolist() == [1, 2, 3, 4]
+
+
+def test_a_gradient_may_share_memory_with_a_captured_tensor():
+    flat, w = mt.arange(6).astype("float32"), mt.ones(3).requires_grad_()
+
+    @mt.jit
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return (flat * flat).sum()
+
+    for gradient in (flat[:3], flat[:3], mt.ones(3), flat[3:], flat[:3]):
+        w.grad = gradient
+        assert step(mt.ones(3)).item() == 55
+
+
+def test_leaves_may_share_a_gradient():
+    a, b = (mt.ones(2).requires_grad_() for _ in range(2))
+    f = mt.jit(lambda x: x * a.grad + 10 * b.grad)
+    for _ in range(3):
+        a.grad = b.grad = mt.ones(2)
+        assert f(mt.ones(2)).numpy().tolist() == [11, 11]
+        a.grad, b.grad = mt.full(2, 2.0), mt.full(2, 3.0)
+        assert f(mt.ones(2)).numpy().tolist() == [32, 32]
+
+
+def test_an_argument_may_share_memory_with_a_gradient():
+    w = mt.ones(3).requires_grad_()
+    f = mt.jit(lambda x: x.sum() + w.grad.sum())
+    for _ in range(2):
+        x = mt.ones(6)
+        w.grad = x[:3]
+        assert f(x).item() == 9
+        w.grad = mt.full(3, 5.0)
+        assert f(x).item() == 21
+        w.grad = x[3:]
+        assert f(x).item() == 9
+
+
+def test_gradients_can_be_exchanged():
+    a, b = (mt.ones(1).requires_grad_() for _ in range(2))
+
+    @mt.jit
+    def exchange(x):
+        a.grad, b.grad = b.grad, a.grad
+        return x * 1
+
+    a.grad, b.grad = mt.Tensor([1.0]), mt.Tensor([5.0])
+    for expected in (5, 1, 5, 1):
+        exchange(mt.ones(1))
+        assert (a.grad.item(), b.grad.item()) == (expected, 6 - expected)

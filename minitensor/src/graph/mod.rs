@@ -23,6 +23,7 @@ mod captured;
 mod detached;
 mod gradient;
 mod ir;
+mod leaf;
 pub mod pass;
 mod portable;
 mod recompute;

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::ir::{Call, Graph, Operand, Source, ValueId};
+use super::leaf::Leaves;
 use crate::attr::Attr;
 use crate::autograd::{NoGrad, is_grad_enabled};
 use crate::backend::Wanted;
@@ -74,19 +75,29 @@ impl Executable {
     /// The error of a call.
     pub fn run(&self, reads: Reads<'_>, is_recorded: bool) -> Result<Vec<Tensor>> {
         let _mode = (!is_recorded).then(NoGrad::new);
-        self.run_with(reads, |_| ())
+        self.run_calls(reads, None)
     }
 
-    /// Runs the calls, and returns the results. `before` gets the position of each call that is about to run.
+    /// Runs the calls, and returns the results. Each accumulated gradient is replaced when its call runs.
     ///
     /// # Errors
     /// The error of a call.
-    pub fn run_with(&self, reads: Reads<'_>, before: impl Fn(usize)) -> Result<Vec<Tensor>> {
+    pub(super) fn run_with(&self, reads: Reads<'_>, leaves: &Leaves) -> Result<Vec<Tensor>> {
+        let _mode = NoGrad::new();
+        self.run_calls(reads, Some(leaves))
+    }
+
+    fn run_calls(&self, reads: Reads<'_>, leaves: Option<&Leaves>) -> Result<Vec<Tensor>> {
         let mut values = self.begin(reads)?;
         for at in 0..self.graph.calls.len() {
             interrupt::check()?;
-            before(at);
+            if let Some(leaves) = leaves {
+                leaves.drop_before(at, reads.args);
+            }
             self.step(at, &mut values, reads.numbers)?;
+            if let Some(leaves) = leaves {
+                leaves.store_after(at, reads.args, &values);
+            }
             self.forget(at, &mut values);
         }
         self.graph.outputs.iter().map(|id| values[id.at()].clone().ok_or_else(|| missing("a result"))).collect()

@@ -1,6 +1,6 @@
 //! [`Traced`]: a recorded function: its graph, its gradient, and the conditions under which they are valid.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -8,11 +8,12 @@ use super::argument::Argument;
 use super::captured::Captured;
 use super::gradient::{self, Gradient};
 use super::ir::{Graph, Source, Value, ValueId};
+use super::leaf::{Leaf, Leaves, Owner};
 use super::record::Recording;
 use super::recorder::Recorder;
 use super::run::{Executable, Reads};
 use super::{pass, verify};
-use crate::autograd::{GradMeta, NoGrad, is_grad_enabled};
+use crate::autograd::is_grad_enabled;
 use crate::error::{Error, Result};
 use crate::op::{OpRef, registry};
 use crate::tensor::{Device, Storage, Tensor};
@@ -30,9 +31,7 @@ pub struct Traced {
     /// The memory of these and of other tensors that the function may read. An argument may share it.
     memories: Vec<Weak<Storage>>,
     /// The leaves whose accumulated gradients the function reads or replaces.
-    leaves: Vec<Leaf>,
-    /// The calls that compute a gradient which replaces an unread one, in order, each with the position of the leaf.
-    replacing: Vec<(usize, usize)>,
+    leaves: Leaves,
     /// Memory that the function created, and that is none of its results. If something still holds it, then the
     /// function has changed the state of an object, and must be recorded again with that state.
     strays: Mutex<Vec<Weak<Storage>>>,
@@ -42,38 +41,6 @@ pub struct Traced {
     /// The graph after the recording and after each pass.
     stages: Vec<(String, String)>,
     numbers: usize,
-}
-
-/// The accumulated gradient of a leaf.
-struct Leaf {
-    owner: Owner,
-    /// The hooks that ran.
-    hooks: Vec<u64>,
-    /// Whether there was one when the function began.
-    had_gradient: bool,
-    /// The gradient at the end: none, or an output of the graph after the results. `None` if it is the same.
-    replaced: Option<Option<usize>>,
-}
-
-/// The leaf that has an accumulated gradient.
-enum Owner {
-    Argument(usize),
-    Other(Arc<GradMeta>),
-}
-
-impl Leaf {
-    fn meta<'a>(&'a self, args: &'a [Tensor]) -> Option<&'a Arc<GradMeta>> {
-        match &self.owner {
-            Owner::Argument(at) => args[*at].grad_meta(),
-            Owner::Other(meta) => Some(meta),
-        }
-    }
-
-    /// Whether the leaf is as it was when the function began.
-    fn is_as_before(&self, args: &[Tensor]) -> bool {
-        let (gradient, hooks) = self.meta(args).map_or((None, Vec::new()), |meta| (meta.grad(), meta.hook_numbers()));
-        gradient.is_some() == self.had_gradient && hooks == self.hooks
-    }
 }
 
 impl Traced {
@@ -94,7 +61,7 @@ impl Traced {
             |(id, t): (&ValueId, &Tensor)| !t.requires_grad() && recording.with(|r| r.held[id.at()].requires_grad());
         let detached: Vec<bool> = ids.iter().zip(outputs).map(lacks).collect();
         let mut ends = Vec::new();
-        let metas = recording.with(|r| std::mem::take(&mut r.gradients));
+        let metas = recording.with(|r| r.gradients.clone());
         for (meta, before) in &metas {
             let now = meta.grad();
             if now.as_ref().is_some_and(Tensor::requires_grad) {
@@ -141,7 +108,7 @@ impl Traced {
                 let of_it = |v: &&mut Value| matches!(&v.source, Source::Gradient(other) if Arc::ptr_eq(other, &meta));
                 forward.values.iter_mut().filter(of_it).for_each(|v| v.source = Source::GradientOf(at));
             }
-            leaves.push(Leaf { owner, hooks: meta.hook_numbers(), had_gradient: before.is_some(), replaced });
+            leaves.push((Leaf { owner, hooks: meta.hook_numbers(), had_gradient: before.is_some(), replaced }, before));
         }
         let captured: Vec<Captured> = recorder.captured().map(Captured::new).collect();
         let others = watched.iter().map(|t| Arc::downgrade(t.storage()));
@@ -158,7 +125,7 @@ impl Traced {
             forward = forward.without_histories();
         }
         let forward = pass::apply(forward.compact(), |name, graph| stages.push((name.to_owned(), graph.to_string())))?;
-        let replacing = replacing(&forward, &leaves);
+        let leaves = Leaves::new(leaves, &forward, args, &memories[..captured.len()]);
         let forward = Arc::new(Executable::new(forward));
         let gradient = gradient.map(|gradient| {
             let op = gradient.op(&forward, args.len());
@@ -173,7 +140,6 @@ impl Traced {
             captured,
             memories,
             leaves,
-            replacing,
             strays: Mutex::new(strays),
             stages,
             ops: recorder.ops.into_values().filter(registry::has).collect(),
@@ -207,7 +173,7 @@ impl Traced {
         self.is_grad_enabled == is_grad_enabled()
             && args.len() == self.arguments.len()
             && self.arguments.iter().enumerate().all(|(i, a)| a.is_like(args, i, &self.memories))
-            && self.leaves.iter().all(|leaf| leaf.is_as_before(args))
+            && self.leaves.are_as_before(args)
     }
 
     /// Whether something that the graph refers to has been replaced, so that it must be recorded again.
@@ -247,15 +213,8 @@ impl Traced {
     pub fn run(&self, args: &[Tensor], numbers: &[f64]) -> Result<Vec<Tensor>> {
         let captured = self.captured().ok_or_else(stale)?;
         let reads = Reads { args, captured: &captured, numbers };
-        let mut outputs = {
-            let _mode = NoGrad::new();
-            self.forward.run_with(reads, |call| self.drop_replaced(call, args))?
-        };
-        for leaf in &self.leaves {
-            if let (Some(end), Some(meta)) = (leaf.replaced, leaf.meta(args)) {
-                meta.set_grad(end.map(|at| outputs[at].clone()));
-            }
-        }
+        let mut outputs = self.forward.run_with(reads, &self.leaves)?;
+        self.leaves.store_all(args, &outputs);
         let first_saved = outputs.len() - self.gradient.as_ref().map_or(0, |(gradient, _)| gradient.saved());
         let saved = outputs.split_off(first_saved);
         outputs.truncate(self.results.len());
@@ -264,16 +223,6 @@ impl Traced {
         }
         self.attach(reads, &mut outputs, &saved)?;
         Ok(outputs)
-    }
-
-    /// Drops the gradients that this call replaces, so that old and new ones do not need memory at the same time.
-    fn drop_replaced(&self, call: usize, args: &[Tensor]) {
-        let first = self.replacing.partition_point(|(at, _)| *at < call);
-        for (_, leaf) in self.replacing[first..].iter().take_while(|(at, _)| *at == call) {
-            if let Some(meta) = self.leaves[*leaf].meta(args) {
-                meta.set_grad(None);
-            }
-        }
     }
 
     /// Gives the results their history.
@@ -308,30 +257,6 @@ impl Traced {
     pub fn requires_grad(&self) -> bool {
         self.arguments.iter().any(Argument::requires_grad) || self.captured.iter().any(Captured::requires_grad)
     }
-}
-
-/// The calls that compute a gradient which replaces an unread one, in order, each with the position of the leaf.
-fn replacing(graph: &Graph, leaves: &[Leaf]) -> Vec<(usize, usize)> {
-    let is_of = |source: &Source, leaf: &Leaf| match (source, &leaf.owner) {
-        (Source::Gradient(meta), Owner::Other(owner)) => Arc::ptr_eq(meta, owner),
-        (Source::GradientOf(at), Owner::Argument(owner)) => at == owner,
-        _ => false,
-    };
-    let is_gradient = |source: &&Source| matches!(source, Source::Gradient(_) | Source::GradientOf(_));
-    let read: Vec<&Source> = graph.values.iter().map(|value| &value.source).filter(is_gradient).collect();
-    let mut leaves_of: HashMap<ValueId, Vec<usize>> = HashMap::new();
-    for (at, leaf) in leaves.iter().enumerate() {
-        if let Some(Some(end)) = leaf.replaced
-            && leaf.had_gradient
-            && !read.iter().any(|source| is_of(source, leaf))
-        {
-            leaves_of.entry(graph.outputs[end]).or_default().push(at);
-        }
-    }
-    let computed = graph.calls.iter().enumerate().flat_map(|(at, call)| call.computes().map(move |id| (at, id)));
-    computed
-        .flat_map(|(at, id)| leaves_of.remove(&id).unwrap_or_default().into_iter().map(move |leaf| (at, leaf)))
-        .collect()
 }
 
 #[cold]

@@ -193,12 +193,19 @@ impl Tensor {
         Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 1
     }
 
-    /// Whether it is the only reference to its memory, and has all elements of it. The tensor of which it is a view does not count, if
-    /// nothing else refers to that one.
+    /// Whether it is the only reference to its memory, which has no other elements and belongs to this library. The tensor of which it
+    /// is a view does not count, if nothing else refers to that one.
     pub(crate) fn is_sole(&self) -> bool {
-        let Some(Origin { whole, .. }) = self.origin() else { return self.is_unshared() };
-        let is_all = Arc::strong_count(&whole.0) == 1 && whole.numel() == self.numel();
-        is_all && Arc::strong_count(&self.0) == 1 && Arc::strong_count(&self.0.storage) == 2
+        let storage = self.storage();
+        let holders = match self.origin() {
+            Some(origin) if Arc::strong_count(&origin.whole.0) == 1 => 2,
+            Some(_) => return false,
+            None => 1,
+        };
+        Arc::strong_count(&self.0) == 1
+            && Arc::strong_count(storage) == holders
+            && !storage.is_foreign()
+            && storage.bytes() == self.numel() * self.dtype().size()
     }
 
     /// The memory, if nothing else refers to it.

@@ -87,7 +87,7 @@ fn filled(py: Python<'_>, shape: Shape, value: Number, dtype: DType, device: Dev
         }
         complex => {
             let one = complex.tensor(dtype)?;
-            call::make(py, "full()", elements, || one.expand_view(&sizes(&shape))?.copied())
+            call::make(py, "full()", elements, || one.to_device(device)?.expand_view(&sizes(&shape))?.copied())
         }
     }
 }

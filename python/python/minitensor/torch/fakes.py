@@ -6,6 +6,7 @@ by a *fake*: a function whose results have the shapes of ours.
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -15,12 +16,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .._minitensor import _op_identity
+
 Fake = Callable[..., Any]
 
 _log = logging.getLogger("minitensor.torch")
 
-#: The fakes by the names of ops.
+#: The fakes of built-in ops, by name.
 FAKES: dict[str, Fake] = {}
+#: Those of other ops, each with the identity of the op.
+_ADDED: dict[str, tuple[Fake, int]] = {}
 
 
 def register_fake(name: str) -> Callable[[Fake], Fake]:
@@ -37,6 +42,9 @@ def register_fake(name: str) -> Callable[[Fake], Fake]:
     Args:
         name: the full name of the op, such as `my_ops::tiled`.
 
+    Raises:
+        ValueError: if there is no such op.
+
     >>> import minitensor as mt, minitensor.torch
     >>> @mt.custom_op(name="docs::tiled")
     ... def tiled(x, *, count: int):
@@ -47,17 +55,27 @@ def register_fake(name: str) -> Callable[[Fake], Fake]:
     >>> mt.unregister_custom_op_py("docs::tiled")
     """
 
+    identity = _op_identity(name)
+    if identity is None:
+        raise ValueError(f"register_fake: there is no op '{name}'; register the op first")
+
     def register(fake: Fake) -> Fake:
-        FAKES[name] = fake
+        _ADDED[name] = fake, identity
         return fake
 
     return register
 
 
-def shapes(name: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[tuple[Any, ...]] | None:
-    """The shapes of the results by the fake of the op; None if it does not take these arguments."""
+def find(name: str) -> Fake | None:
+    """The fake of an op. One that was registered for an earlier op of this name does not count."""
+    added = _ADDED.get(name)
+    return added[0] if added is not None and added[1] == _op_identity(name) else FAKES.get(name)
+
+
+def shapes(name: str, fake: Fake, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[tuple[Any, ...]] | None:
+    """The shapes of the results by the fake of an op; None if it does not take these arguments."""
     try:
-        found = FAKES[name](*map(_without_values, inputs), **attrs)
+        found = fake(*map(_without_values, inputs), **attrs)
         return [tuple(t.shape) for t in ([found] if isinstance(found, Tensor) else found)]
     except Exception as error:
         report(name, f"{type(error).__name__}: {error}")
@@ -79,28 +97,36 @@ def _like_first(x: Tensor, *_: Any, **__: Any) -> Tensor:
     return x
 
 
+def _of_shape(x: Tensor, *_: Any, shape: Sequence[int], **__: Any) -> Tensor:
+    return x.new_empty(tuple(shape))
+
+
 def _reduced(t: Tensor, reduction: str) -> Tensor:
     return t if reduction == "none" else t.new_empty(())
 
 
 def _sliced(x: Tensor, axis: int, start: int | None, stop: int | None, step: int) -> Tensor:
-    x = x.movedim(axis, 0)
-    # PyTorch takes no negative step: as many elements lie between the same bounds from the other end.
-    if step < 0:
-        n = x.shape[0]
-        start, stop = (n - 1 if start is None else start), (-n - 1 if stop is None else stop)
-        start, stop = (k + n if k < 0 else k for k in (start, stop))
-        start, stop, step = n - 1 - start, n - 1 - stop, -step
-    return x[start:stop:step].movedim(0, axis)
+    if step > 0:
+        return x.movedim(axis, 0)[start:stop:step].movedim(0, axis)
+    # PyTorch takes no negative step.
+    n = x.shape[axis]
+
+    def bound(given: int | None, default: Any) -> Any:
+        at = default if given is None else given + n if given < 0 else given
+        return torch.sym_max(torch.sym_min(at, n - 1), -1)
+
+    count = (bound(start, n - 1) - bound(stop, -1) - step - 1) // -step
+    return _with_size(x, axis, torch.sym_max(count, 0))
+
+
+def _with_size(x: Tensor, axis: int, *sizes: Any) -> Tensor:
+    """A tensor with other sizes in place of an axis."""
+    axis %= x.ndim
+    return x.new_empty((*x.shape[:axis], *sizes, *x.shape[axis + 1 :]))
 
 
 def _indexed(x: Tensor, indices: Sequence[Tensor]) -> Tensor:
     return x[tuple(index.long() for index in indices)]
-
-
-def _taken(x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    axis %= x.ndim
-    return x.new_empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 def _margins(padding: Sequence[int], sign: int) -> list[int]:
@@ -113,10 +139,6 @@ def _each(values: Sequence[int], rank: int) -> list[int]:
     return list(values) * rank if len(values) == 1 else list(values)
 
 
-def _adaptive_pool(rank: int) -> Fake:
-    return lambda x, output_size: x.new_empty(*x.shape[:-rank], *_each(output_size, rank))
-
-
 def _max_pool1d(
     x: Tensor,
     kernel_size: list[int],
@@ -127,9 +149,8 @@ def _max_pool1d(
 ) -> Tensor:
     # That of PyTorch makes the sizes constant.
     steps = [1, *stride] if stride else None
-    return F.max_pool2d(
-        x[..., None, :], [1, *kernel_size], steps, [0, *padding], [1, *dilation], ceil_mode=ceil_mode
-    ).squeeze(-2)
+    rows = F.max_pool2d(x[..., None, :], [1, *kernel_size], steps, [0, *padding], [1, *dilation], ceil_mode=ceil_mode)
+    return rows.squeeze(-2)
 
 
 def _unfolded(x: Tensor, kernel_size: list[int], dilation: list[int], padding: list[int], stride: list[int]) -> Tensor:
@@ -144,18 +165,19 @@ def _folded(x: Tensor, output_size: list[int], kernel_size: list[int], **_: Any)
     return x.new_empty(*x.shape[:-2], x.shape[-2] // math.prod(_each(kernel_size, 2)), *_each(output_size, 2))
 
 
-def _convolution(function: Callable[..., Tensor]) -> Fake:
-    def fake(x: Tensor, weight: Tensor, bias: Tensor | None, **attrs: Any) -> Tensor:
-        return function(x, weight, **attrs)
+def _over_windows(function: Callable[..., Tensor], rank: int) -> Fake:
+    """The fake of a pool or convolution over the last axes. Functions of PyTorch admit one axis of batches."""
+
+    def fake(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, **attrs: Any) -> Tensor:
+        example = x.new_empty((1, *x.shape[-rank - 1 :]))
+        found = function(example, **attrs) if weight is None else function(example, weight, **attrs)
+        return x.new_empty((*x.shape[: -rank - 1], *found.shape[1:]))
 
     return fake
 
 
-def _pool(function: Callable[..., Tensor]) -> Fake:
-    def fake(x: Tensor, **attrs: Any) -> Tensor:
-        return function(x, **attrs)
-
-    return fake
+def _adaptive_pool(x: Tensor, output_size: list[int], rank: int) -> Tensor:
+    return x.new_empty((*x.shape[:-rank], *_each(output_size, rank)))
 
 
 FAKES |= {
@@ -180,23 +202,18 @@ FAKES |= {
     "slice": _sliced,
     "squeeze": lambda x, axis: x.squeeze() if axis is None else x.squeeze(axis),
     "stack": lambda tensors, axis: torch.stack(tensors, axis),
-    "take": _taken,
+    "take": lambda x, indices, axis: _with_size(x, axis, *indices.shape),
     "transpose": lambda x, axis0, axis1: x.transpose(axis0, axis1),
     "unfold": _unfolded,
     "unsqueeze": lambda x, axis: x.unsqueeze(axis),
-    "adaptive_avg_pool1d": _adaptive_pool(1),
-    "adaptive_avg_pool2d": _adaptive_pool(2),
-    "adaptive_avg_pool3d": _adaptive_pool(3),
-    "avg_pool1d": _pool(F.avg_pool1d),
-    "avg_pool2d": _pool(F.avg_pool2d),
-    "avg_pool3d": _pool(F.avg_pool3d),
-    "max_pool1d": _max_pool1d,
-    "max_pool2d": _pool(F.max_pool2d),
-    "max_pool3d": _pool(F.max_pool3d),
-    "conv1d": _convolution(F.conv1d),
-    "conv2d": _convolution(F.conv2d),
-    "conv3d": _convolution(F.conv3d),
-    "conv_transpose1d": _convolution(F.conv_transpose1d),
-    "conv_transpose2d": _convolution(F.conv_transpose2d),
-    "conv_transpose3d": _convolution(F.conv_transpose3d),
+    **dict.fromkeys(("random::integers", "random::normal", "random::uniform"), _of_shape),
+    **dict.fromkeys(("indexing::added_rows", "unslice"), _of_shape),
 }
+for _rank, _largest in ((1, _max_pool1d), (2, F.max_pool2d), (3, F.max_pool3d)):
+    FAKES |= {
+        f"adaptive_avg_pool{_rank}d": functools.partial(_adaptive_pool, rank=_rank),
+        f"avg_pool{_rank}d": _over_windows(getattr(F, f"avg_pool{_rank}d"), _rank),
+        f"conv{_rank}d": _over_windows(getattr(F, f"conv{_rank}d"), _rank),
+        f"conv_transpose{_rank}d": _over_windows(getattr(F, f"conv_transpose{_rank}d"), _rank),
+        f"max_pool{_rank}d": _over_windows(_largest, _rank),
+    }

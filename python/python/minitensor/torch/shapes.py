@@ -43,13 +43,14 @@ def symbolic_results(
     if op.shapes is not None:
         found = dtypes_of(op, tensors, known)
         return [(s, DTYPES[d]) for s, d in zip(symbolic(op, shapes, attrs), found, strict=True)]
-    if op.name not in fakes.FAKES:
+    fake = fakes.find(op.name)
+    if fake is None:
         return None
     try:
         expected = inferred(op, tensors, known)
     except NotImplementedError:
         return None
-    of_fake = fakes.shapes(op.name, op.nested(tensors), op.complete(attrs))
+    of_fake = fakes.shapes(op.name, fake, op.nested(tensors), op.complete(attrs))
     if of_fake is None:
         return None
     here, ours = [tuple(map(seen, shape)) for shape in of_fake], [shape for shape, _ in expected]
@@ -92,12 +93,21 @@ def inferred(
     return _infer(op.name, metas, attrs)
 
 
+#: What stands for a size that is known only when the graph runs.
+_UNKNOWN = 64
+
+
 def seen(size: Size) -> int:
-    """The size in the call that is compiled; no guard is added. 2 if the size is known only later."""
+    """The size in the call that is compiled. No guard is added."""
     if isinstance(size, int):
         return size
-    hint = size.node.hint
-    return 2 if hint is None else int(hint)
+    node = size.node
+    if node.hint is not None:
+        return int(node.hint)
+    env = node.shape_env
+    # Earlier versions of PyTorch have the second name only.
+    known = env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
+    return int(node.expr.xreplace({s: known.get(s, _UNKNOWN) for s in node.expr.free_symbols}))
 
 
 def value_dependent(op: Definition, metas: list[Any], attrs: dict[str, Any]) -> list[tuple[Shape, torch.dtype]]:
