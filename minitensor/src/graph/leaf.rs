@@ -144,13 +144,16 @@ fn shared(
     captured: &HashMap<usize, usize>,
 ) -> Vec<Shared> {
     let memory = |t: &Tensor| Arc::as_ptr(t.storage()).addr();
+    let mut found = Vec::new();
+    let mut gradients = gradients.enumerate().filter_map(|(leaf, t)| Some((leaf, t?))).peekable();
+    if gradients.peek().is_none() {
+        return found;
+    }
     let mut others: HashMap<usize, Other> = HashMap::new();
     for (at, t) in args.iter().enumerate() {
         others.entry(memory(t)).or_insert(Other::Argument(at, t.offset()));
     }
-    let mut found = Vec::new();
-    for (leaf, gradient) in gradients.enumerate() {
-        let Some(t) = gradient else { continue };
+    for (leaf, t) in gradients {
         let other = others.get(&memory(&t)).copied();
         match other.or_else(|| captured.get(&memory(&t)).map(|at| Other::Captured(*at))) {
             Some(with) => found.push(Shared { leaf, with, offset: t.offset(), strides: t.strides().into() }),
