@@ -176,8 +176,8 @@ fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
     line.output(VENV.program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
 }
 
-/// Files of tests run in processes side by side; the tests of a file share what it sets up. Each process needs about 1.5 GB.
-const SIDE_BY_SIDE: &str = "--numprocesses auto --maxprocesses 4 --dist loadfile";
+/// Files of tests run in processes side by side; the tests of a file share what it sets up. A process needs up to 5 GB.
+const SIDE_BY_SIDE: &str = "--numprocesses auto --maxprocesses 3 --dist loadfile";
 
 /// Runs pytest on the package installed in `.venv`, not on its source folder, with additional environment variables.
 pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
