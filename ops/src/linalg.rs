@@ -27,6 +27,11 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
             y.shape()
         )));
     }
+    with_vectors(x, y, product)
+}
+
+/// A product of matrices, in which a vector is a row on the left and a column on the right.
+fn with_vectors(x: &Tensor, y: &Tensor, product: fn(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let row = (x.ndim() == 1).then(|| unsqueeze::call(x, 0)).transpose()?;
     let column = (y.ndim() == 1).then(|| unsqueeze::call(y, 1)).transpose()?;
     let mut out = product(row.as_ref().unwrap_or(x), column.as_ref().unwrap_or(y))?;
@@ -50,31 +55,27 @@ pub fn matmul(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     },
 )]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-    let row = (x.ndim() == 1).then(|| unsqueeze::call(x, 0)).transpose()?;
-    let mut out = product_of_rows(row.as_ref().unwrap_or(x), &weight.matrix_transpose())?;
-    if row.is_some() {
-        out = squeeze::call(&out, Some(&[0]))?;
-    }
+    let out = with_vectors(x, &weight.matrix_transpose(), product_of_rows)?;
     match bias {
         Some(bias) => Ok(out + bias),
         None => Ok(out),
     }
 }
 
-/// The shape of all rows of a tensor, of this width.
+/// The shape of a matrix with all rows of a tensor: their number, and this width.
 fn rows(shape: Vec<i64>, width: i64) -> Vec<i64> {
     vec![shape[..shape.len() - 1].iter().product(), width]
 }
 
-/// `x @ y` with at least two axes each.
+/// `x @ y` with at least two axes each. If `y` is a transposed matrix, the gradient is computed in the order of that matrix.
 fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let is_transposed =
         y.ndim() == 2 && y.strides()[0] == 1 && y.strides()[1] > 1 && x.shape().last() == y.shape().first();
     if is_transposed { linear::call(x, &matrix_transpose::call(y)?, None) } else { product_of_rows(x, y) }
 }
 
-/// The same. If a whole batch is multiplied by one matrix of several columns, this is a single product of all its rows, and so is
-/// the gradient of the matrix, instead of a sum over the batch.
+/// `x @ y` with at least two axes each. If a whole batch is multiplied by one matrix of several columns, this is a single product of
+/// all its rows, and so is the gradient of the matrix, instead of a sum over the batch.
 fn product_of_rows(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (k, n) = (y.shape()[0], y.shape()[y.ndim() - 1]);
     let is_one_matrix = x.ndim() > 2 && y.ndim() == 2 && n > 1;

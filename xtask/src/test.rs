@@ -176,8 +176,8 @@ fn tool(line: &Line, name: &str, arguments: &str) -> Result<String> {
     line.output(VENV.program(name).args(arguments.split(' ')).env("NO_COLOR", "1"))
 }
 
-/// Files of tests run in processes side by side; the tests of a file share what it sets up. A process needs up to 5 GB.
-const SIDE_BY_SIDE: &str = "--numprocesses auto --maxprocesses 3 --dist loadfile";
+/// Test files run in parallel processes. The tests of one file share fixtures, so they run in one process. A process needs up to 5 GB.
+const IN_PARALLEL: &str = "--numprocesses auto --maxprocesses 3 --dist loadfile";
 
 /// Runs pytest on the package installed in `.venv`, not on its source folder, with additional environment variables.
 pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
@@ -187,6 +187,6 @@ pub fn pytest(line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Resul
 fn pytest_in(environment: &Environment, line: &Line, arguments: &str, variables: &[(&str, &str)]) -> Result<String> {
     let mut pytest = environment.program("python");
     pytest.args(["-m", "pytest", "-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]);
-    pytest.args(SIDE_BY_SIDE.split(' '));
+    pytest.args(IN_PARALLEL.split(' '));
     line.output(pytest.args(arguments.split(' ')).env("MPLBACKEND", "Agg").envs(variables.iter().copied()))
 }

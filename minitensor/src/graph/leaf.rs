@@ -1,4 +1,4 @@
-//! [`Leaves`]: the accumulated gradients that a graph reads or replaces, and what it assumes about them.
+//! [`Leaves`]: the leaves whose accumulated gradients a graph reads or replaces.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -55,6 +55,7 @@ struct Shared {
 /// A tensor with the memory of a gradient: an argument, a captured tensor, or the gradient of an earlier leaf.
 #[derive(Clone, Copy, PartialEq)]
 enum Other {
+    /// The position, and the offset in the memory.
     Argument(usize, usize),
     Captured(usize),
     Gradient(usize),
@@ -67,11 +68,12 @@ struct Replacing {
     value: ValueId,
 }
 
-/// The accumulated gradients of a graph.
+/// The leaves of a graph.
 pub(super) struct Leaves {
     leaves: Vec<Leaf>,
-    /// The captured memory, by its address.
+    /// The positions of captured memory, by address.
     captured: HashMap<usize, usize>,
+    /// The gradients that shared memory when the function was recorded. The graph is valid only while the same ones do.
     shared: Vec<Shared>,
     /// In the order of the calls.
     replacing: Vec<Replacing>,

@@ -222,8 +222,9 @@ impl Recorder {
         }
         let birth = t.storage().birth();
         if birth < self.first_birth {
+            let window = Window::of(t);
             let is_it = |(_, before): &&(Arc<GradMeta>, Option<Tensor>)| {
-                before.as_ref().is_some_and(|g| g.is(t) || Window::of(g) == Window::of(t))
+                before.as_ref().is_some_and(|gradient| Window::of(gradient) == window)
             };
             let gradient = self.gradients.iter().find(is_it).map(|(meta, _)| meta.clone());
             let source = gradient.map_or_else(|| Source::Captured(self.captured().count()), Source::Gradient);

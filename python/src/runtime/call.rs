@@ -53,17 +53,14 @@ pub fn call_one(py: Python<'_>, op: &OpRef, args: &[Arg<'_>], attrs: &[Attr]) ->
     call(py, op, args, || dispatch_one(op, args, attrs))
 }
 
-/// Makes so many elements.
-pub fn make<T: Send>(
+/// Creates a tensor of this many elements. Other Python threads run meanwhile if there are many.
+pub fn create<T: Send>(
     py: Python<'_>,
     name: &str,
     elements: usize,
     f: impl FnOnce() -> minitensor::Result<T> + Send,
 ) -> Result<T> {
-    let run = || catch_panics(name, f);
-    let done = if elements >= LONG_CALL { gil::detach(py, run) } else { run() };
-    log::flush(py);
-    Ok(done?)
+    run(py, name, elements >= LONG_CALL, f)
 }
 
 /// A rough estimate of the number of elements that a call processes. Inputs of different shapes may broadcast to their
@@ -90,9 +87,18 @@ pub fn of_bytes<T: Send>(
     bytes: usize,
     f: impl FnOnce() -> minitensor::Result<T> + Send,
 ) -> Result<T> {
+    run(py, name, bytes >= LONG_PASS_BYTES || HAS_LIBRARIES.load(Ordering::Relaxed), f)
+}
+
+/// Runs a computation, without the GIL if it is long.
+fn run<T: Send>(
+    py: Python<'_>,
+    name: &str,
+    is_long: bool,
+    f: impl FnOnce() -> minitensor::Result<T> + Send,
+) -> Result<T> {
     let run = || catch_panics(name, f);
-    let is_short = bytes < LONG_PASS_BYTES && !HAS_LIBRARIES.load(Ordering::Relaxed);
-    let done = if is_short { log::deferred(run) } else { gil::detach(py, run) };
+    let done = if is_long { gil::detach(py, run) } else { log::deferred(run) };
     log::flush(py);
     Ok(done?)
 }

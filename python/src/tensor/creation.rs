@@ -83,11 +83,11 @@ fn filled(py: Python<'_>, shape: Shape, value: Number, dtype: DType, device: Dev
     match value {
         Number::Real(value) => {
             Number::Real(value).check(dtype)?;
-            call::make(py, "full()", elements, || Tensor::full(shape, value, dtype, device))
+            call::create(py, "full()", elements, || Tensor::full(shape, value, dtype, device))
         }
         complex => {
             let one = complex.tensor(dtype)?;
-            call::make(py, "full()", elements, || one.to_device(device)?.expand_view(&sizes(&shape))?.copied())
+            call::create(py, "full()", elements, || one.to_device(device)?.expand_view(&sizes(&shape))?.copied())
         }
     }
 }
@@ -105,7 +105,7 @@ macro_rules! constant {
                 let dtype = dtype.map_or(Ok(DType::F32), dtype::parse)?;
                 let make: Make = $make;
                 let (py, shape, device) = (shape.py(), shape_of(shape)?, device::or_cpu(device));
-                finish(call::make(py, stringify!($name), shape.checked_numel()?, || make(shape, dtype, device))?, requires_grad)
+                finish(call::create(py, stringify!($name), shape.checked_numel()?, || make(shape, dtype, device))?, requires_grad)
             }
 
             #[doc = $like_doc]
@@ -117,7 +117,7 @@ macro_rules! constant {
                 let device = device.map_or(x.device(), Device::from);
                 let make: Make = $make;
                 let shape = x.shape().clone();
-                finish(call::make(py, stringify!($like), shape.numel(), || make(shape, dtype, device))?, requires_grad)
+                finish(call::create(py, stringify!($like), shape.numel(), || make(shape, dtype, device))?, requires_grad)
             }
         )*
 
@@ -259,7 +259,7 @@ fn size(function: &str, argument: &str, n: &Integer) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::value(format!("{function}: {argument} must be at least 0, got {n}")).into())
 }
 
-/// Makes so many elements, as a tensor of this dtype and device.
+/// Creates a tensor of this many elements, and converts it to a dtype and a device.
 fn converted(
     py: Python<'_>,
     name: &str,
@@ -269,7 +269,7 @@ fn converted(
     device: Option<DeviceLike>,
 ) -> Result<Tensor> {
     let device = device::or_cpu(device);
-    call::make(py, name, elements, || {
+    call::create(py, name, elements, || {
         let tensor = make()?;
         let tensor = if tensor.dtype() == dtype { tensor } else { tensor.cast(dtype)? };
         if device == tensor.device() { Ok(tensor) } else { tensor.to_device(device) }

@@ -54,7 +54,6 @@ def register_fake(name: str) -> Callable[[Fake], Fake]:
     ...     return x.new_empty(x.shape[0] * count, *x.shape[1:])
     >>> mt.unregister_custom_op_py("docs::tiled")
     """
-
     identity = _op_identity(name)
     if identity is None:
         raise ValueError(f"register_fake: there is no op '{name}'; register the op first")
