@@ -56,6 +56,12 @@ def test_an_array_is_not_a_number(array):
     assert mt.full((2,), array[:1]).tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("value", [2.0, 1j])
+def test_full_takes_a_device(value):
+    assert str(mt.full((3,), value, device="meta").device) == "meta"
+    assert str(mt.full_like(mt.zeros(3), value, dtype="complex64", device="meta").device) == "meta"
+
+
 def test_like_functions_keep_shape_and_dtype():
     x = mt.zeros((2, 3), dtype="float64")
     for f in (mt.zeros_like, mt.ones_like, mt.empty_like, mt.rand_like, mt.randn_like):
